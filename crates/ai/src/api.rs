@@ -1,0 +1,53 @@
+//! [`Api`]: the wire formats that this crate speaks.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A wire format. What differs between hosts of one format is [`crate::Compat`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Api {
+    /// Anthropic's Messages.
+    AnthropicMessages,
+    /// OpenAI's Chat Completions, and everything that calls itself compatible with it.
+    OpenaiChat,
+}
+
+impl Api {
+    /// Every wire format, in the order in which they are shown.
+    pub const ALL: [Self; 2] = [Self::AnthropicMessages, Self::OpenaiChat];
+
+    /// The name in configuration, events and messages.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::AnthropicMessages => "anthropic-messages",
+            Self::OpenaiChat => "openai-chat",
+        }
+    }
+}
+
+impl fmt::Display for Api {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A name that is no wire format's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown api `{0}`; known are anthropic-messages and openai-chat")]
+pub struct UnknownApi(String);
+
+impl FromStr for Api {
+    type Err = UnknownApi;
+
+    fn from_str(name: &str) -> Result<Self, UnknownApi> {
+        Self::ALL
+            .into_iter()
+            .find(|api| api.as_str() == name)
+            .ok_or_else(|| UnknownApi(name.to_owned()))
+    }
+}

@@ -1,0 +1,45 @@
+//! What a model is asked: the same request for every provider.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::history::History;
+
+/// One request to a model. Cheap to clone: its large parts are shared.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Request {
+    /// The model, as its provider names it.
+    pub model: String,
+    /// The system prompt; empty for none.
+    pub system_prompt: Arc<str>,
+    /// The conversation, oldest first. It must already satisfy the pairing of calls and results;
+    /// what an API asks beyond that is the encoder's business.
+    pub messages: History,
+    /// The tools on offer.
+    pub tools: Arc<[ToolSpec]>,
+    /// The cap on output tokens, thinking included. `None` leaves it to the provider entry.
+    pub max_output_tokens: Option<u32>,
+    /// Sampling temperature. `None` leaves it to the provider.
+    pub temperature: Option<f64>,
+}
+
+impl Request {
+    /// A request for this conversation, without tools.
+    pub fn new(model: impl Into<String>, messages: History) -> Self {
+        Self { model: model.into(), messages, ..Self::default() }
+    }
+}
+
+/// A tool as the model sees it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolSpec {
+    /// The name that the model calls it by.
+    pub name: String,
+    /// What it does, written for the model.
+    pub description: String,
+    /// The JSON Schema of its arguments: an object.
+    pub input_schema: Value,
+}
