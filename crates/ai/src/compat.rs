@@ -15,4 +15,64 @@ pub struct Compat {
     pub thinking_tags: bool,
     /// The host counts reasoning tokens beside the output tokens instead of among them.
     pub reasoning_beside_output: bool,
+    /// Which field carries the cap on output tokens (Chat Completions).
+    pub max_tokens_field: MaxTokensField,
+    /// Which role carries the system prompt (Chat Completions).
+    pub system_role: SystemRole,
+    /// Whether the model's `reasoning_content` goes back to it (Chat Completions).
+    pub reasoning_replay: ReasoningReplay,
+    /// Which tool call ids the host accepts.
+    pub tool_ids: ToolIdForm,
+    /// The host refuses `stream_options` (Chat Completions).
+    pub no_stream_options: bool,
+    /// The host refuses `cache_control` (Messages).
+    pub no_cache_control: bool,
+    /// The model reads text only: images are replaced by a note that says so.
+    pub text_only: bool,
+}
+
+/// The name of the cap on output tokens in Chat Completions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MaxTokensField {
+    /// The old name, which all hosts but OpenAI's reasoning models take.
+    #[default]
+    MaxTokens,
+    /// The new name.
+    MaxCompletionTokens,
+}
+
+/// The role of the system prompt in Chat Completions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SystemRole {
+    /// `system`, which every host takes.
+    #[default]
+    System,
+    /// `developer`, as OpenAI's reasoning models call it.
+    Developer,
+}
+
+/// When a model's own `reasoning_content` is sent back to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReasoningReplay {
+    /// Never: the host ignores or refuses it.
+    #[default]
+    Never,
+    /// With messages that made tool calls, where the host requires it.
+    WithToolCalls,
+    /// With every message.
+    Always,
+}
+
+/// The form of tool call ids that a host accepts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolIdForm {
+    /// Letters, digits, `_` and `-`, up to the API's length.
+    #[default]
+    Plain,
+    /// Exactly nine letters and digits, as Mistral asks.
+    NineAlphanumerics,
 }

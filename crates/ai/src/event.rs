@@ -23,6 +23,9 @@ pub enum StreamEvent {
         after_ms: u64,
         /// Why.
         kind: ErrorKind,
+        /// Why, for people: what failed, where, and what to look at.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        message: String,
     },
     /// The answer begins.
     Start {

@@ -8,19 +8,40 @@
 //! workspaces.
 
 mod api;
+mod api_key;
 mod assembler;
+mod builtin_providers;
 mod compat;
+pub mod decode;
+mod encode;
 mod error;
+pub mod error_response;
 mod event;
 mod history;
 mod message;
+#[cfg(feature = "http")]
+mod model_service;
 mod provider;
+mod provider_entry;
+mod providers;
+mod replay;
 mod request;
+#[cfg(feature = "http")]
+mod retry;
+mod retry_hint;
 mod stream;
+mod timeouts;
+mod tool_names;
+#[cfg(feature = "http")]
+mod transport;
+mod validate;
 
 pub use api::{Api, UnknownApi};
+pub use api_key::ApiKey;
 pub use assembler::Assembler;
-pub use compat::Compat;
+pub use builtin_providers::{BUILTIN_PROVIDERS, BuiltinProvider};
+pub use compat::{Compat, MaxTokensField, ReasoningReplay, SystemRole, ToolIdForm};
+pub use encode::encode_request;
 pub use error::{ErrorKind, ProviderError};
 pub use event::StreamEvent;
 pub use history::History;
@@ -28,6 +49,15 @@ pub use message::{
     AssistantMessage, ContentBlock, Message, MessageId, Origin, StopReason, Timestamp, ToolCall,
     ToolErrorKind, ToolResultMessage, Usage, UserMessage, Violation,
 };
+#[cfg(feature = "http")]
+pub use model_service::{BoxModelService, ModelService};
 pub use provider::{ModelStream, Provider};
+pub use provider_entry::{AuthScheme, KeyNeed, ProviderEntry};
 pub use request::{Request, ToolSpec};
+#[cfg(feature = "http")]
+pub use retry::{RetryDecision, RetryLayer, RetryPolicy, RetryService};
 pub use stream::{EventStream, Fold};
+pub use timeouts::Timeouts;
+#[cfg(feature = "http")]
+pub use transport::{HttpClient, HttpProvider};
+pub use validate::{ArgumentValidator, InvalidArguments, InvalidSchema};

@@ -1,0 +1,14 @@
+//! The adapters, one per wire format. Their wire types are private to them.
+
+pub(crate) mod anthropic_messages;
+pub(crate) mod openai_chat;
+
+/// The bytes of a body.
+#[expect(
+    clippy::expect_used,
+    reason = "serialising fails for map keys that are no strings and for failing `Serialize` \
+              implementations; the adapters' wire types have neither, and a `Vec` takes every write"
+)]
+fn to_json<T: serde::Serialize>(body: &T) -> Vec<u8> {
+    serde_json::to_vec(body).expect("wire types are plain JSON")
+}

@@ -1,0 +1,3 @@
+//! Anthropic's Messages.
+
+pub(crate) mod encode;

@@ -1,0 +1,3 @@
+//! OpenAI's Chat Completions and its dialects.
+
+pub(crate) mod encode;

@@ -1,0 +1,338 @@
+//! Requests in the form of Chat Completions, and in its dialects by [`Compat`](crate::Compat).
+//!
+//! Tool messages carry text only: images in a tool's result follow in a user message. User messages
+//! that would stand behind one another become one, since many chat templates insist on alternation.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::compat::{MaxTokensField, ReasoningReplay, SystemRole};
+use crate::message::{AssistantMessage, ContentBlock, Message, ToolCall, ToolResultMessage};
+use crate::provider_entry::ProviderEntry;
+use crate::providers::to_json;
+use crate::replay::{IMAGE_NOTE, Maker, NO_OUTPUT, is_sendable, plain_schema};
+use crate::request::Request;
+use crate::tool_names::{ToolIds, wire_name};
+
+/// Stands between texts of a user that were put in one by one.
+const PARAGRAPH: &str = "\n\n";
+
+/// Sent as reasoning where a host requires some and the message has none, such as one of another
+/// model: the field must be there and not empty.
+const NO_REASONING: &str = " ";
+
+/// The JSON body of a streaming request.
+pub(crate) fn encode(request: &Request, entry: &ProviderEntry) -> Vec<u8> {
+    let cap = request.max_output_tokens.or(entry.max_output_tokens);
+    let (max_tokens, max_completion_tokens) = match entry.compat.max_tokens_field {
+        MaxTokensField::MaxTokens => (cap, None),
+        MaxTokensField::MaxCompletionTokens => (None, cap),
+    };
+    to_json(&Body {
+        model: &request.model,
+        stream: true,
+        stream_options: (!entry.compat.no_stream_options)
+            .then_some(StreamOptions { include_usage: true }),
+        max_tokens,
+        max_completion_tokens,
+        temperature: request.temperature,
+        tools: request
+            .tools
+            .iter()
+            .map(|tool| Tool {
+                r#type: "function",
+                function: Function {
+                    name: wire_name(&tool.name),
+                    description: &tool.description,
+                    parameters: plain_schema(&tool.input_schema),
+                },
+            })
+            .collect(),
+        messages: Conversation::of(request, entry).messages,
+    })
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    messages: Vec<WireMessage<'a>>,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    r#type: &'static str,
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: String,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    description: &'a str,
+    parameters: Value,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "role", rename_all = "lowercase")]
+enum WireMessage<'a> {
+    System {
+        content: &'a str,
+    },
+    Developer {
+        content: &'a str,
+    },
+    User {
+        content: UserContent<'a>,
+    },
+    Assistant {
+        /// `null` beside tool calls; never blank.
+        content: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reasoning_content: Option<String>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        reasoning_details: Vec<&'a Value>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<WireCall>,
+    },
+    Tool {
+        tool_call_id: String,
+        content: String,
+    },
+}
+
+/// What a user says: a string where there is only text, which every host takes.
+struct UserContent<'a>(Vec<Part<'a>>);
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Part<'a> {
+    Text { text: &'a str },
+    ImageUrl { image_url: ImageUrl },
+}
+
+#[derive(Serialize)]
+struct ImageUrl {
+    url: String,
+}
+
+impl Serialize for UserContent<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let texts: Option<Vec<&str>> = self
+            .0
+            .iter()
+            .map(|part| match part {
+                Part::Text { text } => Some(*text),
+                Part::ImageUrl { .. } => None,
+            })
+            .collect();
+        match texts {
+            Some(texts) => serializer.serialize_str(&texts.join(PARAGRAPH)),
+            None => self.0.serialize(serializer),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct WireCall {
+    id: String,
+    r#type: &'static str,
+    function: WireCallFunction,
+}
+
+#[derive(Serialize)]
+struct WireCallFunction {
+    name: String,
+    arguments: String,
+}
+
+/// The messages on the wire, growing.
+struct Conversation<'a> {
+    entry: &'a ProviderEntry,
+    model: &'a str,
+    ids: ToolIds,
+    messages: Vec<WireMessage<'a>>,
+    /// Images of results, until the last result of their message is there.
+    images: Vec<Part<'a>>,
+}
+
+impl<'a> Conversation<'a> {
+    fn of(request: &'a Request, entry: &'a ProviderEntry) -> Self {
+        let mut conversation = Self {
+            entry,
+            model: &request.model,
+            ids: ToolIds::new(entry.compat.tool_ids),
+            messages: Vec::new(),
+            images: Vec::new(),
+        };
+        if is_sendable(&request.system_prompt) {
+            let content = &*request.system_prompt;
+            conversation.messages.push(match entry.compat.system_role {
+                SystemRole::System => WireMessage::System { content },
+                SystemRole::Developer => WireMessage::Developer { content },
+            });
+        }
+        for message in &request.messages {
+            match &**message {
+                Message::User(user) => {
+                    conversation.release_images();
+                    let parts = conversation.parts(&user.content);
+                    conversation.append_user(parts);
+                }
+                Message::Assistant(assistant) => {
+                    conversation.release_images();
+                    conversation.append_answer(assistant);
+                }
+                Message::ToolResult(result) => conversation.append_result(result),
+            }
+        }
+        conversation.release_images();
+        conversation
+    }
+
+    fn release_images(&mut self) {
+        if self.images.is_empty() {
+            return;
+        }
+        let mut parts = vec![Part::Text { text: "Images from the tool results:" }];
+        parts.append(&mut self.images);
+        self.append_user(parts);
+    }
+
+    fn append_user(&mut self, parts: Vec<Part<'a>>) {
+        if parts.is_empty() {
+            return;
+        }
+        match self.messages.last_mut() {
+            Some(WireMessage::User { content }) => content.0.extend(parts),
+            Some(_) | None => {
+                self.messages.push(WireMessage::User { content: UserContent(parts) });
+            }
+        }
+    }
+
+    fn parts(&self, content: &'a [ContentBlock]) -> Vec<Part<'a>> {
+        content
+            .iter()
+            .filter_map(|block| match block {
+                ContentBlock::Text { text } => is_sendable(text).then_some(Part::Text { text }),
+                ContentBlock::Image { .. } if self.entry.compat.text_only => {
+                    Some(Part::Text { text: IMAGE_NOTE })
+                }
+                ContentBlock::Image { mime_type, data } => Some(Part::ImageUrl {
+                    image_url: ImageUrl { url: format!("data:{mime_type};base64,{data}") },
+                }),
+                ContentBlock::Thinking { .. }
+                | ContentBlock::ToolCall(_)
+                | ContentBlock::Opaque { .. } => None,
+            })
+            .collect()
+    }
+
+    fn append_result(&mut self, result: &'a ToolResultMessage) {
+        let mut texts = Vec::new();
+        let mut images = 0_usize;
+        for part in self.parts(&result.content) {
+            match part {
+                Part::Text { text } => texts.push(text),
+                image @ Part::ImageUrl { .. } => {
+                    images += 1;
+                    self.images.push(image);
+                }
+            }
+        }
+        let content = match (texts.is_empty(), images) {
+            (false, _) => texts.join(PARAGRAPH),
+            (true, 0) => NO_OUTPUT.to_owned(),
+            (true, _) => "(see the image below)".to_owned(),
+        };
+        self.messages.push(WireMessage::Tool {
+            tool_call_id: self.ids.result(&result.tool_call_id),
+            content,
+        });
+    }
+
+    fn append_answer(&mut self, message: &'a AssistantMessage) {
+        let maker = Maker::of(message, self.entry, self.model);
+        self.ids.begin_message();
+        let mut text = String::new();
+        let mut thinking = String::new();
+        let mut reasoning_details = Vec::new();
+        let mut tool_calls = Vec::new();
+        for block in &message.content {
+            match block {
+                ContentBlock::Text { text: more } => text.push_str(more),
+                ContentBlock::Thinking { text: more, redacted: false, .. } => {
+                    thinking.push_str(more);
+                }
+                ContentBlock::ToolCall(call) => tool_calls.push(self.wire_call(call)),
+                ContentBlock::Opaque { api, data }
+                    if maker == Maker::SameModel && api == self.entry.api.as_str() =>
+                {
+                    reasoning_details.extend(details(data));
+                }
+                ContentBlock::Thinking { redacted: true, .. }
+                | ContentBlock::Opaque { .. }
+                | ContentBlock::Image { .. } => {}
+            }
+        }
+        let content = is_sendable(&text).then_some(text);
+        if content.is_none() && tool_calls.is_empty() {
+            return;
+        }
+        let wants_reasoning = match self.entry.compat.reasoning_replay {
+            ReasoningReplay::Never => false,
+            ReasoningReplay::WithToolCalls => !tool_calls.is_empty(),
+            ReasoningReplay::Always => true,
+        };
+        let reasoning_content = wants_reasoning
+            .then(|| if is_sendable(&thinking) { thinking } else { NO_REASONING.to_owned() });
+        self.messages.push(WireMessage::Assistant {
+            content,
+            reasoning_content,
+            reasoning_details,
+            tool_calls,
+        });
+    }
+
+    fn wire_call(&mut self, call: &ToolCall) -> WireCall {
+        WireCall {
+            id: self.ids.call(&call.id),
+            r#type: "function",
+            function: WireCallFunction {
+                name: wire_name(&call.name),
+                // Arguments that could not be read are an empty object here, which is accepted;
+                // the call's error result says what they were.
+                arguments: Value::Object(call.arguments.clone()).to_string(),
+            },
+        }
+    }
+}
+
+/// The `reasoning_details` that an opaque block holds: the whole field, a list, or one entry.
+fn details(data: &Value) -> Vec<&Value> {
+    match data.get("reasoning_details").unwrap_or(data) {
+        Value::Array(entries) => entries.iter().collect(),
+        entry @ Value::Object(_) => vec![entry],
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+#[path = "encode/tests.rs"]
+mod tests;

@@ -1,0 +1,135 @@
+//! What of a history may be sent to a target, whoever made it (SPEC M9, M16): the rules that all
+//! encoders share.
+
+use serde_json::Value;
+
+use crate::message::AssistantMessage;
+use crate::provider_entry::ProviderEntry;
+
+/// Stands in a tool result that has no content: every API wants some.
+pub(crate) const NO_OUTPUT: &str = "(no output)";
+
+/// Stands where an image was, for models that read text only.
+pub(crate) const IMAGE_NOTE: &str = "[an image was left out: this model reads text only]";
+
+/// Whether text is worth sending: blank text is refused by some hosts and says nothing to any.
+pub(crate) fn is_sendable(text: &str) -> bool {
+    !text.trim().is_empty()
+}
+
+/// Who made a message, seen from the target of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Maker {
+    /// The same provider, API and model: everything goes back byte for byte.
+    SameModel,
+    /// The same provider and API, another model.
+    SameProvider,
+    /// Somebody else.
+    Other,
+}
+
+impl Maker {
+    pub(crate) fn of(message: &AssistantMessage, entry: &ProviderEntry, model: &str) -> Self {
+        if message.provider != entry.name || message.api != entry.api.as_str() {
+            Self::Other
+        } else if is_same_model(&message.model, model) {
+            Self::SameModel
+        } else {
+            Self::SameProvider
+        }
+    }
+}
+
+/// Whether two names mean one model: a provider may answer to an alias with the dated name.
+fn is_same_model(one: &str, other: &str) -> bool {
+    fn undated(name: &str) -> &str {
+        let name = name.strip_suffix("-latest").unwrap_or(name);
+        let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '-');
+        // `-20250929` or `-2024-08-06`, not the `-4-5` of a version.
+        let tail = name.get(stem.len()..).unwrap_or_default();
+        let digits = tail.bytes().filter(u8::is_ascii_digit).count();
+        match tail.rfind("-20") {
+            Some(at) if digits >= 8 => {
+                let date = tail.get(at..).unwrap_or_default();
+                if date.bytes().filter(u8::is_ascii_digit).count() == 8 {
+                    name.strip_suffix(date).unwrap_or(name)
+                } else {
+                    name
+                }
+            }
+            Some(_) | None => name,
+        }
+    }
+    one == other || undated(one) == undated(other)
+}
+
+/// A tool's schema as every API takes it: an object with properties, without `$schema`.
+pub(crate) fn plain_schema(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    remove_dialect(&mut schema);
+    if let Value::Object(fields) = &mut schema {
+        fields.entry("type").or_insert_with(|| "object".into());
+        fields.entry("properties").or_insert_with(|| Value::Object(serde_json::Map::new()));
+    }
+    schema
+}
+
+/// Takes `$schema` out of a schema and of every schema inside it. A property may be called
+/// `$schema`; there its value is a schema and not a string.
+fn remove_dialect(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            if fields.get("$schema").is_some_and(Value::is_string) {
+                // Keeps the order of the others.
+                fields.shift_remove("$schema");
+            }
+            fields.values_mut().for_each(remove_dialect);
+        }
+        Value::Array(items) => items.iter_mut().for_each(remove_dialect),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_dated_name_is_its_alias() {
+        for (one, other, same) in [
+            ("claude-sonnet-4-5", "claude-sonnet-4-5", true),
+            ("claude-sonnet-4-5", "claude-sonnet-4-5-20250929", true),
+            ("claude-3-5-haiku-latest", "claude-3-5-haiku-20241022", true),
+            ("gpt-4o", "gpt-4o-2024-08-06", true),
+            ("claude-sonnet-4", "claude-sonnet-4-5", false),
+            ("claude-sonnet-4-20250514", "claude-sonnet-4-5-20250929", false),
+            ("gpt-4o", "gpt-4o-mini", false),
+            ("gpt-4", "gpt-4-0613", false),
+            ("", "20241022", false),
+        ] {
+            assert_eq!(is_same_model(one, other), same, "{one} {other}");
+            assert_eq!(is_same_model(other, one), same, "{other} {one}");
+        }
+    }
+
+    /// SPEC M15
+    #[test]
+    fn a_plain_schema_is_an_object_without_dialect() {
+        assert_eq!(
+            plain_schema(&json!({
+                "$schema": "https://json-schema.org/draft/2020-12/schema",
+                "type": "object",
+                "properties": {"$schema": {"type": "string"}, "x": {"$schema": "y", "type": "integer"}},
+                "required": ["x"]
+            })),
+            json!({
+                "type": "object",
+                "properties": {"$schema": {"type": "string"}, "x": {"type": "integer"}},
+                "required": ["x"]
+            })
+        );
+        assert_eq!(plain_schema(&json!({})), json!({"type": "object", "properties": {}}));
+    }
+}

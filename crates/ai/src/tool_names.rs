@@ -1,0 +1,206 @@
+//! Names and ids of tools, made valid for the API that they are sent to, and back (SPEC M15).
+//!
+//! A name that every API takes is left alone, so the usual case costs nothing and changes nothing.
+//! Any other is rewritten by a function of itself only, so that the same history gives the same
+//! bytes whatever else is on offer.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::compat::ToolIdForm;
+use crate::event::StreamEvent;
+use crate::request::ToolSpec;
+
+/// The shorter of the APIs' limits on a tool's name (OpenAI: 64, Anthropic: 128).
+const MAX_NAME: usize = 64;
+
+/// OpenAI's limit on a call's id in Chat Completions; others take longer ones, and this one too.
+const MAX_ID: usize = 40;
+
+/// What Mistral wants, exactly.
+const NINE: usize = 9;
+
+/// The name under which a tool is offered and its calls are replayed.
+pub(crate) fn wire_name(name: &str) -> String {
+    valid(name, MAX_NAME)
+}
+
+/// `text` if it is `[a-zA-Z0-9_-]{1,longest}`, else its valid characters and a hash of the whole.
+fn valid(text: &str, longest: usize) -> String {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if !text.is_empty() && text.len() <= longest && text.chars().all(fits) {
+        return text.to_owned();
+    }
+    let suffix = format!("_{:08x}", hash(text) & 0xffff_ffff);
+    let mut kept: String =
+        text.chars().map(|c| if fits(c) { c } else { '_' }).take(longest - suffix.len()).collect();
+    kept.push_str(&suffix);
+    kept
+}
+
+/// FNV-1a, 64 bits: small, and the same on every machine and in every version.
+fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+fn nine_alphanumerics(text: &str) -> String {
+    if text.len() == NINE && text.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return text.to_owned();
+    }
+    let mut rest = hash(text);
+    (0..NINE)
+        .map(|_| {
+            let digit = u32::try_from(rest % 36).unwrap_or_default();
+            rest /= 36;
+            char::from_digit(digit, 36).unwrap_or('0')
+        })
+        .collect()
+}
+
+/// Gives each call of a conversation an id that the target accepts and that no other call has.
+///
+/// Ids may repeat between messages, and results belong to the calls of the last assistant message:
+/// so the table of names is the last message's, while uniqueness is the whole conversation's.
+#[derive(Debug)]
+pub(crate) struct ToolIds {
+    form: ToolIdForm,
+    used: HashSet<String>,
+    current: HashMap<String, String>,
+}
+
+impl ToolIds {
+    pub(crate) fn new(form: ToolIdForm) -> Self {
+        Self { form, used: HashSet::new(), current: HashMap::new() }
+    }
+
+    /// An assistant message begins: ids before it are no longer referred to.
+    pub(crate) fn begin_message(&mut self) {
+        self.current.clear();
+    }
+
+    /// The id to send for a call.
+    pub(crate) fn call(&mut self, id: &str) -> String {
+        let mut wire = self.shaped(id);
+        let mut repeat = 1_u32;
+        while !self.used.insert(wire.clone()) {
+            repeat += 1;
+            wire = self.shaped(&format!("{id}_{repeat}"));
+        }
+        self.current.insert(id.to_owned(), wire.clone());
+        wire
+    }
+
+    /// The id to send with a result. One without its call is the projection's failure, not ours:
+    /// it is sent as it would have been.
+    pub(crate) fn result(&self, id: &str) -> String {
+        self.current.get(id).cloned().unwrap_or_else(|| self.shaped(id))
+    }
+
+    fn shaped(&self, id: &str) -> String {
+        match self.form {
+            ToolIdForm::Plain => valid(id, MAX_ID),
+            ToolIdForm::NineAlphanumerics => nine_alphanumerics(id),
+        }
+    }
+}
+
+/// The way back: from the names on the wire to the names of the tools on offer.
+#[derive(Debug, Default)]
+pub(crate) struct OfferedNames(HashMap<String, String>);
+
+impl OfferedNames {
+    /// Holds only the names that had to be changed.
+    pub(crate) fn new(tools: &[ToolSpec]) -> Self {
+        Self(
+            tools
+                .iter()
+                .map(|tool| (wire_name(&tool.name), tool.name.clone()))
+                .filter(|(wire, name)| wire != name)
+                .collect(),
+        )
+    }
+
+    /// Gives calls in `event` their tool's own name.
+    pub(crate) fn restore(&self, event: &mut StreamEvent) {
+        if self.0.is_empty() {
+            return;
+        }
+        let name = match event {
+            StreamEvent::ToolcallStart { name, .. } => name,
+            StreamEvent::ToolcallEnd { call, .. } => &mut call.name,
+            StreamEvent::Retry { .. }
+            | StreamEvent::Start { .. }
+            | StreamEvent::TextStart { .. }
+            | StreamEvent::TextDelta { .. }
+            | StreamEvent::TextEnd { .. }
+            | StreamEvent::ThinkingStart { .. }
+            | StreamEvent::ThinkingDelta { .. }
+            | StreamEvent::ThinkingEnd { .. }
+            | StreamEvent::ToolcallDelta { .. }
+            | StreamEvent::Opaque { .. }
+            | StreamEvent::Done { .. }
+            | StreamEvent::Error { .. } => return,
+        };
+        if let Some(own) = self.0.get(name) {
+            name.clone_from(own);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SPEC M15
+    #[test]
+    fn names_are_valid_and_found_again() {
+        let long = "x".repeat(65);
+        for name in ["Read", "mcp__server__tool", "a.b/c d", "", "größe", long.as_str()] {
+            let wire = wire_name(name);
+            assert!(!wire.is_empty() && wire.len() <= MAX_NAME, "{wire}");
+            assert!(
+                wire.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-'),
+                "{wire}"
+            );
+            assert_eq!(wire_name(&wire), wire, "valid names are left alone");
+        }
+        assert_eq!(wire_name("a.b"), "a_b_0466522c");
+        assert_ne!(wire_name("a.b"), wire_name("a/b"));
+
+        let tools = [ToolSpec {
+            name: "a.b".into(),
+            description: String::new(),
+            input_schema: serde_json::json!({}),
+        }];
+        let mut event =
+            StreamEvent::ToolcallStart { index: 0, id: "1".into(), name: wire_name("a.b") };
+        OfferedNames::new(&tools).restore(&mut event);
+        assert_eq!(
+            event,
+            StreamEvent::ToolcallStart { index: 0, id: "1".into(), name: "a.b".into() }
+        );
+    }
+
+    /// SPEC M7
+    #[test]
+    fn ids_are_valid_unique_and_the_same_for_call_and_result() {
+        for form in [ToolIdForm::Plain, ToolIdForm::NineAlphanumerics] {
+            let mut ids = ToolIds::new(form);
+            let mut seen = HashSet::new();
+            for _ in 0..3 {
+                ids.begin_message();
+                for id in ["functions.add:0", "call_1", "abcdefghi", &"long".repeat(40)] {
+                    let wire = ids.call(id);
+                    assert_eq!(ids.result(id), wire);
+                    assert!(wire.len() <= MAX_ID, "{wire}");
+                    if form == ToolIdForm::NineAlphanumerics {
+                        assert_eq!(wire.len(), NINE, "{wire}");
+                    }
+                    assert!(seen.insert(wire));
+                }
+            }
+            assert!(seen.contains("abcdefghi"));
+        }
+    }
+}

@@ -1,0 +1,498 @@
+//! Against real sockets: a server that plays bytes, stalls, ends and breaks off as told.
+
+use std::sync::{Arc, Mutex};
+
+use futures::StreamExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+
+use super::*;
+use crate::api_key::ApiKey;
+use crate::history::History;
+use crate::message::{Message, Origin, StopReason, UserMessage};
+
+/// What the server does on a connection, after it has read a request.
+enum Act {
+    Send(String),
+    /// Says nothing until the other side is gone.
+    Stall,
+    /// Waits for the test's word.
+    Gate(oneshot::Receiver<()>),
+    /// Ends the connection in order.
+    Close,
+    /// Ends it with a reset.
+    Reset,
+    /// Reads the next request on the same connection.
+    NextRequest,
+}
+
+struct Server {
+    port: u16,
+    requests: Arc<Mutex<Vec<String>>>,
+    /// Fires when the other side has closed a connection during `Stall`.
+    gone: Option<oneshot::Receiver<()>>,
+}
+
+/// Each script is one connection.
+async fn serve(scripts: Vec<Vec<Act>>) -> Server {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&requests);
+    let (tell, gone) = oneshot::channel();
+    tokio::spawn(async move {
+        let mut tell = Some(tell);
+        for script in scripts {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let request = read_request(&mut socket).await;
+            seen.lock().unwrap().push(request);
+            for act in script {
+                match act {
+                    Act::Send(text) => socket.write_all(text.as_bytes()).await.unwrap(),
+                    Act::Gate(open) => _ = open.await,
+                    Act::Close => break,
+                    Act::Reset => {
+                        socket.set_zero_linger().unwrap();
+                        break;
+                    }
+                    Act::NextRequest => {
+                        let request = read_request(&mut socket).await;
+                        seen.lock().unwrap().push(request);
+                    }
+                    Act::Stall => {
+                        let mut rest = Vec::new();
+                        _ = socket.read_to_end(&mut rest).await;
+                        if let Some(tell) = tell.take() {
+                            _ = tell.send(());
+                        }
+                    }
+                }
+            }
+        }
+    });
+    Server { port, requests, gone: Some(gone) }
+}
+
+async fn read_request(socket: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    loop {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length: usize = head
+                .lines()
+                .find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok())
+                .unwrap_or(0);
+            if body.len() >= length {
+                return text;
+            }
+        }
+        let mut piece = [0; 4096];
+        let read = socket.read(&mut piece).await.unwrap();
+        if read == 0 {
+            return text;
+        }
+        bytes.extend_from_slice(&piece[..read]);
+    }
+}
+
+const HEAD: &str =
+    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+const LAST_CHUNK: &str = "0\r\n\r\n";
+
+fn chunk(text: &str) -> String {
+    format!("{:x}\r\n{text}\r\n", text.len())
+}
+
+fn sse(json: &str) -> String {
+    format!("data: {json}\n\n")
+}
+
+fn start() -> String {
+    sse(r#"{"type":"message_start"}"#)
+}
+
+fn text(text: &str) -> String {
+    sse(&format!(
+        r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{text}"}}}}"#
+    ))
+}
+
+fn stop() -> String {
+    sse(r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"}}"#)
+        + &sse(r#"{"type":"message_stop"}"#)
+}
+
+fn answer(status: &str, headers: &str, body: &str) -> Act {
+    let length = body.len();
+    Act::Send(format!("HTTP/1.1 {status}\r\n{headers}content-length: {length}\r\n\r\n{body}"))
+}
+
+fn send(text: impl Into<String>) -> Act {
+    Act::Send(text.into())
+}
+
+const KEY: &str = "sk-test-0123456789";
+
+fn quick() -> Timeouts {
+    Timeouts {
+        connect: Duration::from_secs(5),
+        first_byte: Duration::from_millis(60),
+        idle: Duration::from_millis(60),
+    }
+}
+
+fn patient() -> Timeouts {
+    Timeouts {
+        connect: Duration::from_secs(5),
+        first_byte: Duration::from_secs(20),
+        idle: Duration::from_secs(20),
+    }
+}
+
+fn entry(port: u16) -> ProviderEntry {
+    let base = format!("http://127.0.0.1:{port}");
+    let mut entry = ProviderEntry::new("mock", Api::AnthropicMessages, base);
+    entry.api_key = Some(ApiKey::new(KEY));
+    entry
+}
+
+fn request() -> Request {
+    Request::new(
+        "model-1",
+        History::from_iter([Message::from(UserMessage::text("hi", Origin::User))]),
+    )
+}
+
+fn ask(port: u16, timeouts: Timeouts) -> ModelStream {
+    HttpProvider::new(entry(port), HttpClient::new(timeouts)).stream(request())
+}
+
+async fn failure(port: u16, timeouts: Timeouts) -> ProviderError {
+    ask(port, timeouts).result().await.error.unwrap()
+}
+
+fn started() -> StreamEvent {
+    StreamEvent::Start {
+        provider: "mock".into(),
+        api: "anthropic-messages".into(),
+        model: "model-1".into(),
+    }
+}
+
+#[tokio::test]
+async fn an_answer_comes_as_events_and_as_a_message() {
+    // Three events in one chunk, one event over two chunks.
+    let delta = text("lo");
+    let (one, two) = delta.split_at(20);
+    let server = serve(vec![vec![
+        send(HEAD),
+        send(chunk(&(start() + &text("hel")))),
+        send(chunk(one)),
+        send(chunk(two)),
+        send(chunk(&stop())),
+        send(LAST_CHUNK),
+        Act::Stall,
+    ]])
+    .await;
+    let mut stream = ask(server.port, patient());
+    let mut events = Vec::new();
+    while let Some(event) = stream.next().await {
+        events.push(event);
+    }
+    assert_eq!(
+        events,
+        [
+            started(),
+            StreamEvent::TextDelta { index: 0, delta: "hel".into() },
+            StreamEvent::TextDelta { index: 0, delta: "lo".into() },
+            StreamEvent::Done {
+                stop_reason: StopReason::Stop,
+                stop_raw: Some("end_turn".into()),
+                usage: crate::message::Usage::default(),
+            },
+        ]
+    );
+    let message = stream.result().await;
+    assert_eq!(message.text(), "hello");
+    assert_eq!((message.provider.as_str(), message.model.as_str()), ("mock", "model-1"));
+
+    let requests = server.requests.lock().unwrap();
+    let head = requests[0].split("\r\n\r\n").next().unwrap().to_lowercase();
+    assert!(head.starts_with("post /v1/messages http/1.1"), "{head}");
+    for header in [
+        &format!("x-api-key: {KEY}"),
+        "anthropic-version: 2023-06-01",
+        "content-type: application/json",
+        "user-agent: coding-agent/",
+    ] {
+        assert!(head.contains(header), "{header} in {head}");
+    }
+}
+
+#[tokio::test]
+async fn events_are_handed_out_before_the_answer_is_complete() {
+    let (open, gate) = oneshot::channel();
+    let server = serve(vec![vec![
+        send(HEAD),
+        send(chunk(&(start() + &text("a")))),
+        Act::Gate(gate),
+        send(chunk(&stop()) + LAST_CHUNK),
+    ]])
+    .await;
+    let mut stream = ask(server.port, patient());
+    assert_eq!(stream.next().await, Some(started()));
+    assert_eq!(stream.next().await, Some(StreamEvent::TextDelta { index: 0, delta: "a".into() }));
+    open.send(()).unwrap();
+    assert!(matches!(stream.next().await, Some(StreamEvent::Done { .. })));
+}
+
+#[tokio::test]
+async fn a_complete_answer_gives_its_connection_back() {
+    let whole = || send(format!("{HEAD}{}{LAST_CHUNK}", chunk(&(start() + &stop()))));
+    let refused = || answer("429 Too Many Requests", "", r#"{"error":{"message":"slow"}}"#);
+    // One connection: a second would find nobody who accepts it.
+    let server =
+        serve(vec![vec![whole(), Act::NextRequest, refused(), Act::NextRequest, whole()]]).await;
+    let provider = HttpProvider::new(entry(server.port), HttpClient::new(quick()));
+    let kinds: Vec<StopReason> = [
+        provider.stream(request()).result().await.stop_reason,
+        provider.stream(request()).result().await.stop_reason,
+        provider.stream(request()).result().await.stop_reason,
+    ]
+    .into();
+    assert_eq!(kinds, [StopReason::Stop, StopReason::Error, StopReason::Stop]);
+}
+
+#[tokio::test]
+async fn dropping_the_stream_closes_the_connection() {
+    let mut server =
+        serve(vec![vec![send(HEAD), send(chunk(&(start() + &text("a")))), Act::Stall]]).await;
+    let mut stream = ask(server.port, patient());
+    assert_eq!(stream.next().await, Some(started()));
+    drop(stream);
+    server.gone.take().unwrap().await.unwrap();
+}
+
+#[tokio::test]
+async fn nothing_is_sent_before_the_first_poll() {
+    let server = serve(vec![vec![Act::Stall]]).await;
+    let stream = ask(server.port, patient());
+    tokio::task::yield_now().await;
+    drop(stream);
+    assert!(server.requests.lock().unwrap().is_empty());
+}
+
+/// SPEC M14
+#[tokio::test]
+async fn each_timeout_says_which_it_was() {
+    let silent = serve(vec![vec![Act::Stall]]).await;
+    let headers_only = serve(vec![vec![send(HEAD), Act::Stall]]).await;
+    let stalled =
+        serve(vec![vec![send(HEAD), send(chunk(&(start() + &text("a")))), Act::Stall]]).await;
+    let timeout = |message: &str| ProviderError::new(ErrorKind::Timeout, message);
+    assert_eq!(failure(silent.port, quick()).await, timeout("no answer: nothing came for 60 ms"));
+    assert_eq!(
+        failure(headers_only.port, quick()).await,
+        timeout("no answer: nothing came for 60 ms")
+    );
+    let message = ask(stalled.port, quick()).result().await;
+    assert_eq!(message.error, Some(timeout("the answer stalled: nothing came for 60 ms")));
+    assert_eq!(message.text(), "a");
+}
+
+/// SPEC U4
+#[tokio::test]
+async fn a_refused_connection_says_where_and_what_to_do() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    assert_eq!(
+        ask(port, patient()).collect::<Vec<_>>().await,
+        [
+            started(),
+            StreamEvent::failed(ProviderError::new(
+                ErrorKind::Network,
+                format!(
+                    "connection to 127.0.0.1:{port} refused; check that a server is listening \
+                     there and that base_url is right"
+                )
+            ))
+        ]
+    );
+}
+
+/// SPEC U4
+#[tokio::test]
+async fn an_unknown_host_is_named() {
+    let mut entry = entry(1);
+    // Reserved by RFC 6761 never to exist.
+    entry.base_url = "http://no-such-host.invalid".into();
+    let provider = HttpProvider::new(entry, HttpClient::new(patient()));
+    let error = provider.stream(request()).result().await.error.unwrap();
+    assert_eq!(error.kind, ErrorKind::Network);
+    assert!(error.message.starts_with("cannot find the host no-such-host.invalid ("), "{error}");
+}
+
+/// SPEC M5
+#[tokio::test]
+async fn a_broken_answer_keeps_what_came_and_is_no_stop() {
+    for (end, kind) in [
+        (vec![send(LAST_CHUNK)], ErrorKind::TruncatedStream),
+        (vec![Act::Close], ErrorKind::TruncatedStream),
+        (vec![Act::Reset], ErrorKind::Network),
+    ] {
+        let (open, gate) = oneshot::channel();
+        let mut script = vec![send(HEAD), send(chunk(&(start() + &text("half")))), Act::Gate(gate)];
+        script.extend(end);
+        let server = serve(vec![script]).await;
+        let mut stream = ask(server.port, patient());
+        stream.next().await;
+        stream.next().await;
+        // Only now, or the reset would also wipe out what was sent before it.
+        open.send(()).unwrap();
+        let message = stream.result().await;
+        assert_eq!(message.error.as_ref().map(|error| error.kind), Some(kind));
+        assert_eq!(message.text(), "half");
+        assert_eq!(message.stop_reason, StopReason::Error);
+    }
+}
+
+/// SPEC M12
+#[tokio::test]
+async fn refusals_are_typed_and_never_quote_the_key() {
+    let quoting = format!(r#"{{"error":{{"type":"authentication_error","message":"bad {KEY}"}}}}"#);
+    let cases = [
+        (
+            answer("529 Overloaded", "retry-after: 3\r\nrequest-id: req_1\r\n", "{}"),
+            ProviderError {
+                kind: ErrorKind::Overloaded,
+                message: "http status 529 without a message".into(),
+                status: Some(529),
+                retry_after: Some(Duration::from_secs(3)),
+                request_id: Some("req_1".into()),
+            },
+        ),
+        (
+            answer("401 Unauthorized", "", &quoting),
+            ProviderError { status: Some(401), ..ProviderError::new(ErrorKind::Auth, "bad [key]") },
+        ),
+        (
+            answer("307 Temporary Redirect", "location: https://elsewhere.test/x?k=1\r\n", ""),
+            ProviderError {
+                status: Some(307),
+                ..ProviderError::new(
+                    ErrorKind::NotFound,
+                    "the server redirects to https://elsewhere.test, which is not followed with a \
+                     key; correct the provider's base_url",
+                )
+            },
+        ),
+        (
+            answer("200 OK", "content-type: text/html\r\n", "<html><title>Log in</title></html>"),
+            ProviderError {
+                status: Some(200),
+                ..ProviderError::new(
+                    ErrorKind::MalformedStream,
+                    "got a web page instead of an answer: Log in",
+                )
+            },
+        ),
+        (
+            answer("200 OK", "", r#"{"error":{"type":"overloaded_error","message":"busy"}}"#),
+            ProviderError {
+                status: Some(200),
+                ..ProviderError::new(ErrorKind::Overloaded, "busy")
+            },
+        ),
+    ];
+    for (act, error) in cases {
+        let server = serve(vec![vec![act, Act::Stall]]).await;
+        assert_eq!(failure(server.port, patient()).await, error);
+    }
+}
+
+#[tokio::test]
+async fn an_error_body_without_end_is_bounded_in_time_and_size() {
+    let stalled = serve(vec![vec![
+        send("HTTP/1.1 500 Oops\r\ncontent-length: 100\r\n\r\nhalf a message"),
+        Act::Stall,
+    ]])
+    .await;
+    let error = failure(stalled.port, quick()).await;
+    assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Server, "half a message"));
+
+    let endless = "x".repeat(2 * MAX_ERROR_BODY);
+    let server = serve(vec![vec![
+        send(format!("HTTP/1.1 500 Oops\r\ncontent-length: 99999999\r\n\r\n{endless}")),
+        Act::Stall,
+    ]])
+    .await;
+    assert_eq!(failure(server.port, patient()).await.kind, ErrorKind::Server);
+}
+
+#[tokio::test]
+async fn a_faulty_entry_is_refused_without_a_connection() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let mut without_key = entry(port);
+    without_key.api_key = Some(ApiKey::new("  "));
+    without_key.key_need = KeyNeed::Required;
+    without_key.key_hint = Some("MOCK_API_KEY".into());
+    let mut bad_key = entry(port);
+    bad_key.api_key = Some(ApiKey::new("two\nlines of secret"));
+    let mut bad_url = entry(port);
+    bad_url.base_url = "not a url".into();
+    let mut bad_scheme = entry(port);
+    bad_scheme.base_url = "ftp://host".into();
+    let mut bad_header = entry(port);
+    bad_header.headers = vec![("no good".into(), "x".into())];
+    for (entry, kind, message) in [
+        (without_key, ErrorKind::Auth, "no key for provider `mock`; set MOCK_API_KEY"),
+        (bad_key, ErrorKind::Auth, "the key of provider `mock` holds characters that no key has"),
+        (
+            bad_url,
+            ErrorKind::InvalidRequest,
+            "the base_url of provider `mock` is not usable: relative URL without a base",
+        ),
+        (
+            bad_scheme,
+            ErrorKind::InvalidRequest,
+            "the base_url of provider `mock` is not usable: expected http or https, got `ftp`",
+        ),
+        (
+            bad_header,
+            ErrorKind::InvalidRequest,
+            "the header `no good` of provider `mock` is not valid",
+        ),
+    ] {
+        let provider = HttpProvider::new(entry, HttpClient::new(patient()));
+        let error = provider.stream(request()).result().await.error;
+        assert_eq!(error, Some(ProviderError::new(kind, message)));
+    }
+}
+
+/// SPEC M20
+#[test]
+fn secrets_are_marked_in_headers() {
+    let mut entry = entry(1);
+    entry.auth = AuthScheme::Bearer;
+    entry.headers = vec![("x-my-token".into(), "hidden-value".into())];
+    let shown = format!("{:?}", headers(&entry).unwrap());
+    assert!(!shown.contains(KEY) && !shown.contains("hidden-value"), "{shown}");
+    assert!(shown.contains("Sensitive"), "{shown}");
+}
+
+#[test]
+fn only_tls_pays_for_roots_and_the_own_machine_has_no_proxy() {
+    for (url, route) in [
+        ("http://127.0.0.1:1/x", Route::Loopback),
+        ("http://[::1]:1/x", Route::Loopback),
+        ("http://localhost/x", Route::Loopback),
+        ("http://10.0.0.1/x", Route::Plain),
+        ("http://localhost.example/x", Route::Plain),
+        ("https://127.0.0.1/x", Route::Tls),
+    ] {
+        assert_eq!(Route::to(&Url::parse(url).unwrap()), route, "{url}");
+    }
+}

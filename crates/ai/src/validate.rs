@@ -1,0 +1,10 @@
+//! stub
+/// x
+#[derive(Debug)]
+pub struct ArgumentValidator;
+/// x
+#[derive(Debug)]
+pub struct InvalidArguments;
+/// x
+#[derive(Debug)]
+pub struct InvalidSchema;
