@@ -93,9 +93,8 @@ impl RetryPolicy {
     }
 
     fn first_chance(&self) -> u64 {
-        self.seed.unwrap_or_else(|| {
-            uuid::Uuid::new_v7(uuid::Timestamp::now(uuid::NoContext)).as_u64_pair().1
-        })
+        // The low half of a version 7 UUID is random.
+        self.seed.unwrap_or_else(|| uuid::Uuid::now_v7().as_u64_pair().1)
     }
 }
 

@@ -1,1 +1,272 @@
+use std::sync::Arc;
 
+use serde_json::json;
+
+use super::*;
+use crate::api::Api;
+use crate::compat::ToolIdForm;
+use crate::history::History;
+use crate::message::{MessageId, Origin, StopReason, Timestamp, Usage, UserMessage};
+use crate::request::ToolSpec;
+
+fn entry() -> ProviderEntry {
+    ProviderEntry::new("host", Api::OpenaiChat, "https://h/v1")
+}
+
+fn user(content: Vec<ContentBlock>) -> Message {
+    Message::User(UserMessage {
+        id: MessageId::from("u"),
+        timestamp: Timestamp(0),
+        content,
+        origin: Origin::User,
+    })
+}
+
+fn says(text: &str) -> Message {
+    user(vec![ContentBlock::text(text)])
+}
+
+fn answer(content: Vec<ContentBlock>) -> AssistantMessage {
+    AssistantMessage {
+        id: MessageId::from("a"),
+        timestamp: Timestamp(0),
+        content,
+        provider: "host".into(),
+        api: "openai-chat".into(),
+        model: "model-1".into(),
+        usage: Usage::default(),
+        stop_reason: StopReason::Stop,
+        stop_raw: None,
+        interrupted: false,
+        violation: None,
+        error: None,
+    }
+}
+
+fn call(id: &str, arguments: &str) -> ContentBlock {
+    ContentBlock::ToolCall(ToolCall::parse(id.into(), "Read".into(), arguments.into()))
+}
+
+fn result(id: &str, content: Vec<ContentBlock>) -> Message {
+    Message::ToolResult(ToolResultMessage {
+        id: MessageId::from("r"),
+        timestamp: Timestamp(0),
+        content,
+        tool_call_id: id.into(),
+        tool_name: "Read".into(),
+        is_error: false,
+        error_kind: None,
+    })
+}
+
+fn thinking(text: &str) -> ContentBlock {
+    ContentBlock::Thinking { text: text.into(), signature: None, redacted: false }
+}
+
+fn image() -> ContentBlock {
+    ContentBlock::Image { mime_type: "image/png".into(), data: "QUJD".into() }
+}
+
+fn request(messages: Vec<Message>) -> Request {
+    Request::new("model-1", messages.into_iter().collect::<History>())
+}
+
+fn encoded(request: &Request, entry: &ProviderEntry) -> Value {
+    serde_json::from_slice(&encode(request, entry)).unwrap()
+}
+
+#[track_caller]
+fn check(entry: &ProviderEntry, messages: Vec<Message>, expected: Value) {
+    assert_eq!(encoded(&request(messages), entry)["messages"], expected);
+}
+
+#[test]
+fn a_whole_request() {
+    let mut request = request(vec![says("hi")]);
+    request.system_prompt = "be brief".into();
+    request.max_output_tokens = Some(7);
+    request.temperature = Some(0.0);
+    request.tools = Arc::new([ToolSpec {
+        name: "Read".into(),
+        description: "reads".into(),
+        input_schema: json!({"$schema": "s", "type": "object", "properties": {}}),
+    }]);
+    assert_eq!(
+        encoded(&request, &entry()),
+        json!({
+            "model": "model-1",
+            "stream": true,
+            "stream_options": {"include_usage": true},
+            "max_tokens": 7,
+            "temperature": 0.0,
+            "tools": [{"type": "function", "function": {"name": "Read", "description": "reads",
+                "parameters": {"type": "object", "properties": {}}}}],
+            "messages": [
+                {"role": "system", "content": "be brief"},
+                {"role": "user", "content": "hi"},
+            ],
+        })
+    );
+    assert_eq!(encode(&request, &entry()), encode(&request.clone(), &entry()), "same bytes");
+
+    let mut dialect = entry();
+    dialect.compat.max_tokens_field = MaxTokensField::MaxCompletionTokens;
+    dialect.compat.system_role = SystemRole::Developer;
+    dialect.compat.no_stream_options = true;
+    request.tools = Arc::new([]);
+    request.temperature = None;
+    assert_eq!(
+        encoded(&request, &dialect),
+        json!({
+            "model": "model-1",
+            "stream": true,
+            "max_completion_tokens": 7,
+            "messages": [
+                {"role": "developer", "content": "be brief"},
+                {"role": "user", "content": "hi"},
+            ],
+        })
+    );
+}
+
+#[test]
+fn calls_and_results() {
+    check(
+        &entry(),
+        vec![
+            says("go"),
+            answer(vec![
+                thinking("hm"),
+                ContentBlock::text("rea"),
+                ContentBlock::text("ding"),
+                call("c1", r#"{"path": "x", "limit": 1}"#),
+                call("c2", r#"{"broken"#),
+            ])
+            .into(),
+            result("c1", vec![ContentBlock::text("one"), ContentBlock::text("two")]),
+            result("c2", vec![]),
+            answer(vec![call("c1", "")]).into(),
+            result("c1", vec![ContentBlock::text("again")]),
+        ],
+        json!([
+            {"role": "user", "content": "go"},
+            {"role": "assistant", "content": "reading", "tool_calls": [
+                {"id": "c1", "type": "function",
+                 "function": {"name": "Read", "arguments": "{\"path\":\"x\",\"limit\":1}"}},
+                {"id": "c2", "type": "function", "function": {"name": "Read", "arguments": "{}"}},
+            ]},
+            {"role": "tool", "tool_call_id": "c1", "content": "one\n\ntwo"},
+            {"role": "tool", "tool_call_id": "c2", "content": "(no output)"},
+            {"role": "assistant", "content": null, "tool_calls": [
+                {"id": "c1_2", "type": "function", "function": {"name": "Read", "arguments": "{}"}},
+            ]},
+            {"role": "tool", "tool_call_id": "c1_2", "content": "again"},
+        ]),
+    );
+}
+
+#[test]
+fn mistral_gets_ids_of_nine_letters_and_digits() {
+    let mut entry = entry();
+    entry.compat.tool_ids = ToolIdForm::NineAlphanumerics;
+    let messages = vec![answer(vec![call("call_1", "{}")]).into(), result("call_1", vec![])];
+    let body = encoded(&request(messages), &entry);
+    let id = body["messages"][0]["tool_calls"][0]["id"].as_str().unwrap();
+    assert_eq!(body["messages"][1]["tool_call_id"], id);
+    assert!(id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{id}");
+}
+
+/// SPEC M9
+#[test]
+fn reasoning_goes_back_where_the_host_wants_it() {
+    let messages = || {
+        vec![
+            answer(vec![thinking("plan"), call("c1", "{}")]).into(),
+            result("c1", vec![ContentBlock::text("1")]),
+            answer(vec![call("c2", "{}")]).into(),
+            result("c2", vec![ContentBlock::text("2")]),
+            answer(vec![thinking("end"), ContentBlock::text("done")]).into(),
+        ]
+    };
+    for (replay, expected) in [
+        (ReasoningReplay::Never, [json!(null), json!(null), json!(null)]),
+        (ReasoningReplay::WithToolCalls, [json!("plan"), json!(" "), json!(null)]),
+        (ReasoningReplay::Always, [json!("plan"), json!(" "), json!("end")]),
+    ] {
+        let mut entry = entry();
+        entry.compat.reasoning_replay = replay;
+        let body = encoded(&request(messages()), &entry);
+        let sent = [0, 2, 4].map(|at| body["messages"][at]["reasoning_content"].clone());
+        assert_eq!(sent, expected, "{replay:?}");
+    }
+}
+
+/// SPEC M9
+#[test]
+fn reasoning_details_go_back_to_their_maker_alone() {
+    let entries = json!([{"type": "reasoning.encrypted", "data": "x"}, {"type": "y"}]);
+    for (data, model, expected) in [
+        (json!({"reasoning_details": entries}), "model-1", entries.clone()),
+        (entries.clone(), "model-1", entries.clone()),
+        (entries[0].clone(), "model-1", json!([entries[0]])),
+        (entries.clone(), "model-2", json!(null)),
+    ] {
+        let mut message = answer(vec![
+            ContentBlock::Opaque { api: "openai-chat".into(), data },
+            ContentBlock::Opaque { api: "anthropic-messages".into(), data: json!({"type": "z"}) },
+            ContentBlock::text("said"),
+        ]);
+        message.model = model.into();
+        let body = encoded(&request(vec![message.into()]), &entry());
+        assert_eq!(body["messages"][0]["reasoning_details"], expected);
+        assert_eq!(body["messages"][0]["content"], "said");
+    }
+}
+
+#[test]
+fn images_follow_the_results_that_brought_them() {
+    let url = json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}});
+    check(
+        &entry(),
+        vec![
+            user(vec![ContentBlock::text("look"), image()]),
+            answer(vec![call("c1", "{}"), call("c2", "{}")]).into(),
+            result("c1", vec![image()]),
+            result("c2", vec![ContentBlock::text("text")]),
+            says("well?"),
+        ],
+        json!([
+            {"role": "user", "content": [{"type": "text", "text": "look"}, url]},
+            {"role": "assistant", "content": null, "tool_calls": [
+                {"id": "c1", "type": "function", "function": {"name": "Read", "arguments": "{}"}},
+                {"id": "c2", "type": "function", "function": {"name": "Read", "arguments": "{}"}},
+            ]},
+            {"role": "tool", "tool_call_id": "c1", "content": "(see the image below)"},
+            {"role": "tool", "tool_call_id": "c2", "content": "text"},
+            {"role": "user", "content": [
+                {"type": "text", "text": "Images from the tool results:"},
+                url,
+                {"type": "text", "text": "well?"},
+            ]},
+        ]),
+    );
+    let mut blind = entry();
+    blind.compat.text_only = true;
+    check(
+        &blind,
+        vec![user(vec![ContentBlock::text("look"), image()])],
+        json!([{"role": "user", "content": format!("look\n\n{IMAGE_NOTE}")}]),
+    );
+}
+
+#[test]
+fn messages_with_nothing_to_say_are_not_sent() {
+    let mut failed = answer(vec![]);
+    failed.stop_reason = StopReason::Error;
+    let aborted = answer(vec![thinking("hm"), ContentBlock::text(" ")]);
+    check(
+        &entry(),
+        vec![says("one"), failed.into(), says(" \n"), says("two"), aborted.into()],
+        json!([{"role": "user", "content": "one\n\ntwo"}]),
+    );
+}
