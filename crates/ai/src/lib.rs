@@ -21,6 +21,8 @@ mod history;
 mod message;
 #[cfg(feature = "http")]
 mod model_service;
+#[cfg(feature = "http")]
+mod offered_names;
 mod provider;
 mod provider_entry;
 mod providers;
@@ -60,4 +62,4 @@ pub use stream::{EventStream, Fold};
 pub use timeouts::Timeouts;
 #[cfg(feature = "http")]
 pub use transport::{HttpClient, HttpProvider};
-pub use validate::{ArgumentValidator, InvalidArguments, InvalidSchema};
+pub use validate::{ArgumentProblem, ArgumentValidator, InvalidArguments, InvalidSchema};

@@ -98,7 +98,7 @@ impl ProviderEntry {
     }
 
     /// `text` without the entry's secrets: its key, and headers that may be one.
-    pub(crate) fn redact(&self, text: String) -> String {
+    pub fn redact(&self, text: String) -> String {
         let text = match &self.api_key {
             Some(key) => key.redact(text),
             None => text,

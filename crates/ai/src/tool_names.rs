@@ -1,4 +1,4 @@
-//! Names and ids of tools, made valid for the API that they are sent to, and back (SPEC M15).
+//! Names and ids of tools, made valid for the API that they are sent to (SPEC M15).
 //!
 //! A name that every API takes is left alone, so the usual case costs nothing and changes nothing.
 //! Any other is rewritten by a function of itself only, so that the same history gives the same
@@ -7,8 +7,6 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::compat::ToolIdForm;
-use crate::event::StreamEvent;
-use crate::request::ToolSpec;
 
 /// The shorter of the APIs' limits on a tool's name (OpenAI: 64, Anthropic: 128).
 const MAX_NAME: usize = 64;
@@ -105,49 +103,6 @@ impl ToolIds {
     }
 }
 
-/// The way back: from the names on the wire to the names of the tools on offer.
-#[derive(Debug, Default)]
-pub(crate) struct OfferedNames(HashMap<String, String>);
-
-impl OfferedNames {
-    /// Holds only the names that had to be changed.
-    pub(crate) fn new(tools: &[ToolSpec]) -> Self {
-        Self(
-            tools
-                .iter()
-                .map(|tool| (wire_name(&tool.name), tool.name.clone()))
-                .filter(|(wire, name)| wire != name)
-                .collect(),
-        )
-    }
-
-    /// Gives calls in `event` their tool's own name.
-    pub(crate) fn restore(&self, event: &mut StreamEvent) {
-        if self.0.is_empty() {
-            return;
-        }
-        let name = match event {
-            StreamEvent::ToolcallStart { name, .. } => name,
-            StreamEvent::ToolcallEnd { call, .. } => &mut call.name,
-            StreamEvent::Retry { .. }
-            | StreamEvent::Start { .. }
-            | StreamEvent::TextStart { .. }
-            | StreamEvent::TextDelta { .. }
-            | StreamEvent::TextEnd { .. }
-            | StreamEvent::ThinkingStart { .. }
-            | StreamEvent::ThinkingDelta { .. }
-            | StreamEvent::ThinkingEnd { .. }
-            | StreamEvent::ToolcallDelta { .. }
-            | StreamEvent::Opaque { .. }
-            | StreamEvent::Done { .. }
-            | StreamEvent::Error { .. } => return,
-        };
-        if let Some(own) = self.0.get(name) {
-            name.clone_from(own);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,19 +122,6 @@ mod tests {
         }
         assert_eq!(wire_name("a.b"), "a_b_0466522c");
         assert_ne!(wire_name("a.b"), wire_name("a/b"));
-
-        let tools = [ToolSpec {
-            name: "a.b".into(),
-            description: String::new(),
-            input_schema: serde_json::json!({}),
-        }];
-        let mut event =
-            StreamEvent::ToolcallStart { index: 0, id: "1".into(), name: wire_name("a.b") };
-        OfferedNames::new(&tools).restore(&mut event);
-        assert_eq!(
-            event,
-            StreamEvent::ToolcallStart { index: 0, id: "1".into(), name: "a.b".into() }
-        );
     }
 
     /// SPEC M7

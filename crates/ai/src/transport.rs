@@ -55,12 +55,12 @@ use crate::error::{ErrorKind, ProviderError};
 use crate::error_response;
 use crate::event::StreamEvent;
 use crate::message::{MessageId, Timestamp};
+use crate::offered_names::OfferedNames;
 use crate::provider::{ModelStream, Provider};
 use crate::provider_entry::{AuthScheme, KeyNeed, ProviderEntry, is_secret_header};
 use crate::request::Request;
 use crate::stream::EventStream;
 use crate::timeouts::Timeouts;
-use crate::tool_names::OfferedNames;
 
 /// What is read of an error's body. Real ones are a few kilobytes; a gateway's page may be more.
 const MAX_ERROR_BODY: usize = 256 * 1024;
