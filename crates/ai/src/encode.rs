@@ -15,3 +15,7 @@ pub fn encode_request(request: &Request, entry: &ProviderEntry) -> Vec<u8> {
         Api::OpenaiChat => openai_chat::encode::encode(request, entry),
     }
 }
+
+#[cfg(test)]
+#[path = "encode/tests.rs"]
+mod tests;

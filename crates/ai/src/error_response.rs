@@ -346,8 +346,6 @@ const WORDS: &[(ErrorKind, &[&str])] = &[
             "engine_overloaded_error",
             "service_tier_capacity_exceeded",
             "server_overloaded",
-            "unavailable",
-            "unavailable_error",
             "serviceunavailableexception",
             "modelnotreadyexception",
         ],
@@ -374,6 +372,7 @@ const WORDS: &[(ErrorKind, &[&str])] = &[
 
 /// Words that hosts also use for other things, and so count only without a status.
 const GENERIC_WORDS: &[(ErrorKind, &[&str])] = &[
+    (ErrorKind::Overloaded, &["unavailable", "unavailable_error"]),
     (
         ErrorKind::InvalidRequest,
         &[
@@ -574,6 +573,9 @@ mod tests {
                 "Overloaded",
             ),
             (None, r#"{"error":{"message":"x","code":429}}"#, RateLimit, "x"),
+            (None, r#"{"error":{"message":"x","status":"UNAVAILABLE"}}"#, Overloaded, "x"),
+            // Found against a server that says one thing by status and another in gRPC's words.
+            (Some(429), r#"{"error":{"message":"x","status":"UNAVAILABLE"}}"#, RateLimit, "x"),
             (None, r#"{"error":{"type":"api_error","message":"oops"}}"#, Server, "oops"),
             (
                 None,

@@ -24,6 +24,8 @@
 //! ```
 
 use std::fmt;
+use std::io;
+use std::iter;
 use std::mem;
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
@@ -183,10 +185,13 @@ impl ArgumentValidator {
     }
 
     fn problems(&self, value: &Value) -> InvalidArguments {
-        let mut problems: Vec<ArgumentProblem> =
-            self.validator.iter_errors(value).flat_map(|error| describe(&error)).collect();
-        let omitted = problems.len().saturating_sub(MAX_PROBLEMS);
-        problems.truncate(MAX_PROBLEMS);
+        let mut problems = Vec::new();
+        let mut omitted = 0;
+        for error in self.validator.iter_errors(value) {
+            let room = MAX_PROBLEMS - problems.len();
+            omitted += count(&error).saturating_sub(room);
+            problems.extend(describe(&error).take(room));
+        }
         InvalidArguments { problems, omitted }
     }
 }
@@ -273,59 +278,69 @@ fn lossless(value: &Value, wanted: JsonType) -> Option<Value> {
     }
 }
 
-/// What an error says to a model: one problem, or one for each superfluous property.
-fn describe(error: &ValidationError<'_>) -> Vec<ArgumentProblem> {
+/// How many problems an error describes: one, or one for each superfluous property.
+fn count(error: &ValidationError<'_>) -> usize {
+    superfluous(error).map_or(1, <[String]>::len)
+}
+
+fn superfluous<'e>(error: &'e ValidationError<'_>) -> Option<&'e [String]> {
+    match error.kind() {
+        ValidationErrorKind::AdditionalProperties { unexpected }
+        | ValidationErrorKind::UnevaluatedProperties { unexpected } => Some(unexpected),
+        _ => None,
+    }
+}
+
+/// What an error says to a model. Lazy: quoting costs what the value is long.
+fn describe<'e>(error: &'e ValidationError<'_>) -> Box<dyn Iterator<Item = ArgumentProblem> + 'e> {
     let path = error.instance_path().as_str();
-    let problem = |expected: String| ArgumentProblem {
+    match superfluous(error) {
+        None => Box::new(iter::once_with(move || describe_one(error))),
+        Some(names) => Box::new(names.iter().map(move |name| ArgumentProblem {
+            path: below(path, name),
+            expected: "no property of this name".to_owned(),
+            got: quoted(error.instance().get(name).unwrap_or(&Value::Null)),
+        })),
+    }
+}
+
+fn describe_one(error: &ValidationError<'_>) -> ArgumentProblem {
+    let path = error.instance_path().as_str();
+    let expected = match error.kind() {
+        ValidationErrorKind::Type { kind } => type_names(&wanted(kind)),
+        ValidationErrorKind::Required { property } => {
+            return ArgumentProblem {
+                path: below(path, property.as_str().unwrap_or_default()),
+                expected: "a value, which is required".to_owned(),
+                got: "nothing".to_owned(),
+            };
+        }
+        ValidationErrorKind::Enum { options } => format!("one of {options}"),
+        ValidationErrorKind::Constant { expected_value } => expected_value.to_string(),
+        ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
+            let forms: Vec<String> = context.iter().map(|branch| form(path, branch)).collect();
+            format!("either {}", forms.join(", or "))
+        }
+        _ => format!("another value ({})", error.masked()),
+    };
+    ArgumentProblem {
         path: path.to_owned(),
         expected: shortened(&expected, MAX_EXPECTATION_CHARS),
         got: quoted(error.instance()),
-    };
-    match error.kind() {
-        ValidationErrorKind::Type { kind } => vec![problem(type_names(&wanted(kind)))],
-        ValidationErrorKind::Required { property } => {
-            let name = property.as_str().unwrap_or_default();
-            vec![ArgumentProblem {
-                path: below(path, name),
-                expected: "a value, which is required".to_owned(),
-                got: "nothing".to_owned(),
-            }]
-        }
-        ValidationErrorKind::AdditionalProperties { unexpected }
-        | ValidationErrorKind::UnevaluatedProperties { unexpected } => unexpected
-            .iter()
-            .map(|name| ArgumentProblem {
-                path: below(path, name),
-                expected: "no property of this name".to_owned(),
-                got: quoted(error.instance().get(name).unwrap_or(&Value::Null)),
-            })
-            .collect(),
-        ValidationErrorKind::Enum { options } => vec![problem(format!("one of {options}"))],
-        ValidationErrorKind::Constant { expected_value } => {
-            vec![problem(expected_value.to_string())]
-        }
-        ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
-            let forms: Vec<String> = context
-                .iter()
-                .map(|branch| {
-                    let wants: Vec<String> = branch
-                        .iter()
-                        .flat_map(describe)
-                        .map(|inner| {
-                            let place = inner.path.strip_prefix(path).unwrap_or(&inner.path);
-                            match place {
-                                "" => inner.expected,
-                                place => format!("at `{place}` {}", inner.expected),
-                            }
-                        })
-                        .collect();
-                    wants.join(" and ")
-                })
-                .collect();
-            vec![problem(format!("either {}", forms.join(", or ")))]
-        }
-        _ => vec![problem(format!("another value ({})", error.masked()))],
     }
+}
+
+/// What one branch of a union at `path` would have wanted.
+fn form(path: &str, branch: &[ValidationError<'_>]) -> String {
+    let wants: Vec<String> = branch
+        .iter()
+        .flat_map(|error| describe(error).take(MAX_PROBLEMS))
+        .map(|inner| match inner.path.strip_prefix(path).unwrap_or(&inner.path) {
+            "" => inner.expected,
+            place => format!("at `{place}` {}", inner.expected),
+        })
+        .collect();
+    wants.join(" and ")
 }
 
 fn below(path: &str, name: &str) -> String {
@@ -350,7 +365,35 @@ fn quoted(value: &Value) -> String {
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     };
-    format!("{kind} {}", shortened(&value.to_string(), MAX_QUOTE_CHARS))
+    let mut head = Head(Vec::new());
+    // Fails when the head is full, which is all that was wanted.
+    let whole = serde_json::to_writer(&mut head, value).is_ok();
+    let text = String::from_utf8_lossy(&head.0);
+    // A character that was cut in two is no character.
+    let text = if whole { &*text } else { text.trim_end_matches('\u{fffd}') };
+    let text = shortened(text, MAX_QUOTE_CHARS);
+    let ellipsis = if whole || text.ends_with('…') { "" } else { "…" };
+    format!("{kind} {text}{ellipsis}")
+}
+
+/// Takes the beginning of what is written, and refuses the rest: a value may be megabytes.
+struct Head(Vec<u8>);
+
+impl Head {
+    /// Room for one character more than is quoted, at four bytes each.
+    const CAPACITY: usize = (MAX_QUOTE_CHARS + 1) * 4;
+}
+
+impl io::Write for Head {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = bytes.len().min(Self::CAPACITY - self.0.len());
+        self.0.extend(bytes.iter().take(taken));
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 fn shortened(text: &str, longest: usize) -> String {

@@ -164,7 +164,7 @@ fn what_does_not_fit_is_listed_and_left_as_it_was() {
 
 #[test]
 fn the_list_and_its_quotes_are_bounded() {
-    let long = "é".repeat(100_000);
+    let long = "é".repeat(10_000);
     let many: Map<String, Value> = (0..500).map(|at| (format!("x{at}"), json!(long))).collect();
     let (result, _) = run(&Value::Object(many));
     let error = result.unwrap_err();
@@ -182,14 +182,12 @@ fn nothing_is_fetched_and_a_schema_that_is_none_is_refused() {
 
 fn valid_arguments() -> impl Strategy<Value = Value> {
     let edit =
-        (any::<String>(), proptest::option::of(any::<i64>())).prop_map(
-            |(old, count)| match count {
-                Some(count) => json!({"old": old, "count": count}),
-                None => json!({"old": old}),
-            },
-        );
+        ("[a-zé]{0,6}", proptest::option::of(any::<i64>())).prop_map(|(old, count)| match count {
+            Some(count) => json!({"old": old, "count": count}),
+            None => json!({"old": old}),
+        });
     // Strings that look like other types are the interesting ones.
-    let text = prop_oneof![any::<String>(), "[0-9]{1,3}", "true|false|null", r#"\[1\]|\{\}"#];
+    let text = prop_oneof!["[a-zé~/]{0,6}", "[0-9]{1,3}", "true|false|null", r#"\[1\]|\{\}"#];
     (
         text.clone(),
         proptest::option::of(proptest::option::of(1..i64::MAX)),

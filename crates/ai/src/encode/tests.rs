@@ -1,0 +1,234 @@
+//! What every target asks of a request, checked on conversations of any making (SPEC M16).
+
+use std::collections::HashSet;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::builtin_providers::BUILTIN_PROVIDERS;
+use crate::compat::{ReasoningReplay, ToolIdForm};
+use crate::message::{
+    AssistantMessage, ContentBlock, Message, MessageId, Origin, StopReason, Timestamp, ToolCall,
+    ToolResultMessage, Usage, UserMessage,
+};
+
+fn text() -> impl Strategy<Value = ContentBlock> {
+    prop_oneof![Just(""), Just(" \n"), Just("words"), Just(" more words ")]
+        .prop_map(ContentBlock::text)
+}
+
+fn input() -> impl Strategy<Value = Vec<ContentBlock>> {
+    let image = Just(ContentBlock::Image { mime_type: "image/png".into(), data: "QUJD".into() });
+    proptest::collection::vec(prop_oneof![3 => text(), 1 => image], 0..3)
+}
+
+fn call() -> impl Strategy<Value = ContentBlock> {
+    let id = prop_oneof![
+        Just("call_1".to_owned()),
+        Just("functions.Read:0".to_owned()),
+        Just("x".repeat(60)),
+        "[a-z0-9]{9}",
+    ];
+    let name = prop_oneof![Just("Read"), Just("mcp.server/read it"), Just("")];
+    let arguments = prop_oneof![Just("{\"path\":\"a\"}"), Just(""), Just("{\"cut"), Just("[1]")];
+    (id, name, arguments).prop_map(|(id, name, arguments)| {
+        ContentBlock::ToolCall(ToolCall::parse(id, name.into(), arguments.into()))
+    })
+}
+
+fn answer_block() -> impl Strategy<Value = ContentBlock> {
+    let thinking =
+        (any::<bool>(), any::<bool>()).prop_map(|(signed, redacted)| ContentBlock::Thinking {
+            text: if redacted { String::new() } else { "hm".into() },
+            signature: (signed || redacted).then(|| "sig".into()),
+            redacted,
+        });
+    let opaque = prop_oneof![Just("anthropic-messages"), Just("openai-chat")].prop_map(|api| {
+        ContentBlock::Opaque { api: api.into(), data: json!({"type": "reasoning.text"}) }
+    });
+    prop_oneof![3 => text(), 2 => thinking, 1 => opaque, 3 => call()]
+}
+
+/// A question, an answer, and the results that it asked for.
+fn exchange() -> impl Strategy<Value = Vec<Message>> {
+    let maker = prop_oneof![
+        Just(("anthropic", "anthropic-messages", "model-1")),
+        Just(("deepseek", "openai-chat", "model-1")),
+        Just(("google", "google-generate", "model-2")),
+    ];
+    let blocks = proptest::collection::vec(answer_block(), 0..5);
+    (input(), blocks, maker, any::<bool>(), input()).prop_map(
+        |(question, mut content, (provider, api, model), failed, output)| {
+            // Ids are unique within a message; that is the decoder's part.
+            let mut seen = HashSet::new();
+            content.retain(|block| {
+                block.as_tool_call().is_none_or(|call| seen.insert(call.id.clone()))
+            });
+            let results: Vec<Message> = content
+                .iter()
+                .filter_map(ContentBlock::as_tool_call)
+                .map(|call| {
+                    Message::ToolResult(ToolResultMessage {
+                        id: MessageId::from("r"),
+                        timestamp: Timestamp(0),
+                        content: output.clone(),
+                        tool_call_id: call.id.clone(),
+                        tool_name: call.name.clone(),
+                        is_error: failed,
+                        error_kind: None,
+                    })
+                })
+                .collect();
+            let mut messages = vec![
+                Message::User(UserMessage {
+                    id: MessageId::from("u"),
+                    timestamp: Timestamp(0),
+                    content: question,
+                    origin: Origin::User,
+                }),
+                Message::Assistant(AssistantMessage {
+                    id: MessageId::from("a"),
+                    timestamp: Timestamp(0),
+                    content,
+                    provider: provider.into(),
+                    api: api.into(),
+                    model: model.into(),
+                    usage: Usage::default(),
+                    stop_reason: if failed { StopReason::Error } else { StopReason::Stop },
+                    stop_raw: None,
+                    interrupted: failed,
+                    violation: None,
+                    error: None,
+                }),
+            ];
+            messages.extend(results);
+            messages
+        },
+    )
+}
+
+fn conversation() -> impl Strategy<Value = Request> {
+    proptest::collection::vec(exchange(), 0..5).prop_map(|exchanges| {
+        let mut messages: Vec<Message> = exchanges.into_iter().flatten().collect();
+        messages.push(UserMessage::text("go on", Origin::User).into());
+        Request::new("model-1", messages.into_iter().collect())
+    })
+}
+
+fn blank(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| text.trim().is_empty())
+}
+
+fn is_plain_id(id: &str) -> bool {
+    (1..=40).contains(&id.len())
+        && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
+}
+
+fn check_anthropic(body: &Value) {
+    let messages = body["messages"].as_array().unwrap();
+    let mut ids = HashSet::new();
+    let mut open: Vec<String> = Vec::new();
+    let mut last_role = "";
+    for message in messages {
+        let role = message["role"].as_str().unwrap();
+        assert_ne!(role, last_role, "roles alternate");
+        last_role = role;
+        let content = message["content"].as_array().unwrap();
+        assert!(!content.is_empty());
+        let results: Vec<String> = content
+            .iter()
+            .take_while(|block| block["type"] == "tool_result")
+            .map(|block| block["tool_use_id"].as_str().unwrap().to_owned())
+            .collect();
+        assert_eq!(results, open, "all results, in order, at the head of the next message");
+        open.clear();
+        for block in content {
+            match block["type"].as_str().unwrap() {
+                "text" => assert!(!blank(&block["text"])),
+                "tool_use" => {
+                    let id = block["id"].as_str().unwrap();
+                    assert!(is_plain_id(id) && ids.insert(id.to_owned()), "{id}");
+                    assert!(is_plain_id(block["name"].as_str().unwrap()));
+                    assert!(block["input"].is_object());
+                    open.push(id.to_owned());
+                }
+                "tool_result" => {
+                    assert!(role == "user");
+                    let inner = block["content"].as_array().unwrap();
+                    assert!(!inner.is_empty() && !inner.iter().any(|part| blank(&part["text"])));
+                }
+                "thinking" => assert!(block["signature"].is_string()),
+                "redacted_thinking" => assert!(block["data"].is_string()),
+                "image" | "reasoning.text" => {}
+                other => panic!("{other}"),
+            }
+        }
+        let end = &content[content.len() - 1]["type"];
+        assert!(end != "thinking" && end != "redacted_thinking");
+    }
+    assert!(open.is_empty());
+    assert_eq!(last_role, "user");
+    let marks = body.to_string().matches("cache_control").count();
+    assert!(marks <= 4, "the API takes four marks, not {marks}");
+}
+
+fn check_chat(body: &Value, entry: &ProviderEntry) {
+    let mut ids = HashSet::new();
+    let mut open: Vec<String> = Vec::new();
+    let mut last_role = "";
+    for message in body["messages"].as_array().unwrap() {
+        let role = message["role"].as_str().unwrap();
+        if role == "tool" {
+            assert!(!open.is_empty());
+            assert_eq!(message["tool_call_id"], open.remove(0), "results in order");
+            assert!(!blank(&message["content"]));
+            last_role = role;
+            continue;
+        }
+        assert!(open.is_empty(), "every call has its result");
+        assert!(role != "user" || last_role != "user", "user messages are merged");
+        last_role = role;
+        assert!(!blank(&message["content"]));
+        let calls = message["tool_calls"].as_array().cloned().unwrap_or_default();
+        assert!(!message["content"].is_null() || !calls.is_empty());
+        if entry.compat.text_only {
+            assert!(!message["content"].is_array());
+        }
+        if entry.compat.reasoning_replay == ReasoningReplay::WithToolCalls {
+            assert_eq!(message["reasoning_content"].is_string(), !calls.is_empty());
+        }
+        for call in calls {
+            let id = call["id"].as_str().unwrap();
+            assert!(is_plain_id(id) && ids.insert(id.to_owned()), "{id}");
+            if entry.compat.tool_ids == ToolIdForm::NineAlphanumerics {
+                assert!(id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+            }
+            assert!(call["function"]["name"].as_str().is_some_and(|name| !name.is_empty()));
+            let arguments = call["function"]["arguments"].as_str().unwrap();
+            assert!(serde_json::from_str::<Value>(arguments).unwrap().is_object());
+            open.push(id.to_owned());
+        }
+    }
+    assert!(open.is_empty());
+    assert_eq!(last_role, "user");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(96) })]
+
+    /// SPEC M16
+    #[test]
+    fn every_history_is_valid_for_every_provider(request in conversation()) {
+        for provider in BUILTIN_PROVIDERS {
+            let entry = provider.entry();
+            let bytes = encode_request(&request, &entry);
+            prop_assert_eq!(&bytes, &encode_request(&request, &entry));
+            let body: Value = serde_json::from_slice(&bytes).unwrap();
+            match entry.api {
+                Api::AnthropicMessages => check_anthropic(&body),
+                Api::OpenaiChat => check_chat(&body, &entry),
+            }
+        }
+    }
+}
