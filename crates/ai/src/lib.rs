@@ -17,6 +17,7 @@ mod message;
 mod provider;
 mod request;
 mod stream;
+mod validate;
 
 pub use api::{Api, UnknownApi};
 pub use assembler::Assembler;
@@ -31,3 +32,4 @@ pub use message::{
 pub use provider::{ModelStream, Provider};
 pub use request::{Request, ToolSpec};
 pub use stream::{EventStream, Fold};
+pub use validate::{ArgumentValidator, InvalidArguments};
