@@ -2,6 +2,7 @@
 //! what must be known of it before it is called.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use ai::{ArgumentValidator, ToolSpec};
@@ -10,7 +11,7 @@ use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Layer, Service, ServiceExt, service_fn};
 
 use crate::effect::Effects;
-use crate::outcome::OutcomeLayer;
+use crate::outcome::{CancelGrace, OutcomeLayer};
 use crate::tool::{ExecutionMode, Tool, ToolError, ToolOutput};
 use crate::tool_call::ToolCall;
 use crate::validate::ValidateLayer;
@@ -174,8 +175,20 @@ impl OfferedTool {
     /// # Errors
     /// Only a fault of the host; everything else is an output.
     pub async fn call(&self, call: ToolCall) -> Result<ToolOutput, ToolFault> {
+        self.call_with_grace(call, CancelGrace::default()).await
+    }
+
+    /// As [`OfferedTool::call`], with a grace of one's own.
+    ///
+    /// # Errors
+    /// Only a fault of the host.
+    pub async fn call_with_grace(
+        &self,
+        call: ToolCall,
+        grace: CancelGrace,
+    ) -> Result<ToolOutput, ToolFault> {
         let validated = ValidateLayer::model(Arc::clone(&self.validator)).layer(self.service());
-        OutcomeLayer::default().layer(validated).oneshot(call).await
+        OutcomeLayer::new(grace).layer(validated).oneshot(call).await
     }
 }
 
@@ -185,16 +198,20 @@ impl fmt::Debug for OfferedTool {
     }
 }
 
-/// Turns a question about typed arguments into one about JSON.
+/// Turns a question about typed arguments into one about JSON. A tool that cannot read them, or that
+/// panics over the question, has not answered it.
 fn ask<T: Tool, R: 'static>(
     tool: &Arc<T>,
     question: fn(&T, &T::Arguments) -> R,
     unreadable: impl Fn() -> R + Send + Sync + 'static,
 ) -> Ask<R> {
     let tool = Arc::clone(tool);
-    Arc::new(move |arguments| match decode::<T>(arguments) {
-        Ok(arguments) => question(&tool, &arguments),
-        Err(_) => unreadable(),
+    Arc::new(move |arguments| {
+        // The tool's own code answers, outside the task that its body runs in.
+        let answer = catch_unwind(AssertUnwindSafe(|| {
+            decode::<T>(arguments).ok().map(|arguments| question(&tool, &arguments))
+        }));
+        answer.ok().flatten().unwrap_or_else(&unreadable)
     })
 }
 
