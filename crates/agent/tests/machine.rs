@@ -1,5 +1,7 @@
 //! The machine on its own: rules by table, invariants by property.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 use std::time::Duration;
 
 use agent::{
