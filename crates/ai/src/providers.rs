@@ -3,6 +3,15 @@
 pub(crate) mod anthropic_messages;
 pub(crate) mod openai_chat;
 
+/// JSON inside JSON, as Chat Completions carries arguments.
+#[expect(
+    clippy::expect_used,
+    reason = "a map from strings to JSON values is JSON, and a `String` takes every write"
+)]
+fn json_text(fields: &serde_json::Map<String, serde_json::Value>) -> String {
+    serde_json::to_string(fields).expect("a JSON object is JSON")
+}
+
 /// The bytes of a body.
 #[expect(
     clippy::expect_used,

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::compat::{MaxTokensField, ReasoningReplay, SystemRole};
 use crate::message::{AssistantMessage, ContentBlock, Message, ToolCall, ToolResultMessage};
 use crate::provider_entry::ProviderEntry;
-use crate::providers::to_json;
+use crate::providers::{json_text, to_json};
 use crate::replay::{IMAGE_NOTE, Maker, NO_OUTPUT, is_sendable, plain_schema};
 use crate::request::Request;
 use crate::tool_names::{ToolIds, wire_name};
@@ -318,7 +318,7 @@ impl<'a> Conversation<'a> {
                 name: wire_name(&call.name),
                 // Arguments that could not be read are an empty object here, which is accepted;
                 // the call's error result says what they were.
-                arguments: Value::Object(call.arguments.clone()).to_string(),
+                arguments: json_text(&call.arguments),
             },
         }
     }
