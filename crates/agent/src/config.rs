@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ai::{AssistantMessage, Provider};
+use ai::AssistantMessage;
 use futures::future::BoxFuture;
 
 use crate::batch::Scheduling;
@@ -10,16 +10,15 @@ use crate::context::AgentContext;
 use crate::identity::{Identity, SystemIdentity};
 use crate::input_source::InputSource;
 use crate::machine::{MachineLimits, Mend};
+use crate::model::Model;
 use crate::outcome::CancelGrace;
 
 /// How a run is made. Begin with [`AgentLoopConfig::new`] and set what differs.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct AgentLoopConfig {
-    /// Who answers.
-    pub provider: Arc<dyn Provider>,
-    /// With which model, as the provider names it.
-    pub model: String,
+    /// The model that is asked.
+    pub model: Model,
     /// The cap on output tokens of one answer; `None` leaves it to the provider entry.
     pub max_output_tokens: Option<u32>,
     /// Sampling temperature; `None` leaves it to the provider.
@@ -46,10 +45,9 @@ pub struct AgentLoopConfig {
 
 impl AgentLoopConfig {
     /// A run of this model with the defaults for everything else.
-    pub fn new(provider: Arc<dyn Provider>, model: impl Into<String>) -> Self {
+    pub fn new(model: Model) -> Self {
         Self {
-            provider,
-            model: model.into(),
+            model,
             max_output_tokens: None,
             temperature: None,
             run: 1,

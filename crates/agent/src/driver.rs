@@ -257,7 +257,7 @@ impl Driver {
             note.timestamp = self.config.identity.now();
             messages.push(Arc::new(note.into()));
         }
-        let mut request = Request::new(self.config.model.clone(), messages);
+        let mut request = Request::new(self.config.model.id(), messages);
         request.system_prompt = context.system_prompt;
         request.tools = context.tools.specs();
         request.max_output_tokens = self.config.max_output_tokens;
@@ -270,25 +270,29 @@ impl Driver {
     async fn stream(&mut self, request: Request, attempt: &mut Attempt) -> AssistantMessage {
         let id = attempt.message.id.clone();
         let mut assembler = Assembler::new(id.clone(), attempt.message.timestamp);
-        let mut stream = self.config.provider.stream(request);
         let cancelled = self.cancel.token().clone();
+        // A layer may hold the request back, such as one that limits rates.
+        let asked = cancelled.run_until_cancelled(self.config.model.ask(request)).await;
+        let Some(mut stream) = asked else { return assembler.abort() };
+        let mut ended = false;
         loop {
             let event = tokio::select! {
                 biased;
-                () = cancelled.cancelled() => return assembler.abort(),
+                () = cancelled.cancelled(), if !ended => return assembler.abort(),
                 event = stream.next() => event,
             };
             let Some(event) = event else { return assembler.finish() };
             assembler.push(&event);
             match event {
-                StreamEvent::Retry { attempt, after_ms, kind, .. } => {
+                StreamEvent::Retry { attempt, after_ms, kind, message } => {
                     self.emit(AgentEvent::Retry {
                         run: self.config.run,
                         turn: self.machine.turn(),
                         attempt,
                         after_ms,
                         kind,
-                    })
+                        message,
+                    });
                 }
                 StreamEvent::Start { provider, api, model } => {
                     attempt.message.provider = provider;
@@ -296,9 +300,8 @@ impl Driver {
                     attempt.message.model = model;
                     self.show_start(attempt);
                 }
-                StreamEvent::Done { .. } | StreamEvent::Error { .. } => {
-                    return assembler.finish();
-                }
+                // Read to its end, which gives the connection back for the next turn.
+                StreamEvent::Done { .. } | StreamEvent::Error { .. } => ended = true,
                 StreamEvent::TextStart { .. }
                 | StreamEvent::TextDelta { .. }
                 | StreamEvent::TextEnd { .. }
@@ -343,9 +346,10 @@ impl Driver {
     /// An answer that failed before it began still says who was asked.
     fn with_origin(&self, mut message: AssistantMessage) -> AssistantMessage {
         if message.api.is_empty() {
-            message.provider = self.config.provider.name().to_owned();
-            message.api = self.config.provider.api().to_owned();
-            message.model.clone_from(&self.config.model);
+            let model = &self.config.model;
+            message.provider = model.provider().to_owned();
+            message.api = model.api().to_owned();
+            message.model = model.id().to_owned();
         }
         message
     }

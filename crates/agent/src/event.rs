@@ -119,6 +119,9 @@ pub enum AgentEvent {
         after_ms: u64,
         /// Why.
         kind: ErrorKind,
+        /// Why, for people; may be empty.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        message: String,
     },
     /// Something failed that will end the run.
     Error {

@@ -8,6 +8,7 @@
 //! shells, terminals, configuration, or any one provider.
 
 mod agent_loop;
+mod approval;
 mod batch;
 mod cancel;
 mod config;
@@ -20,6 +21,7 @@ mod extension;
 mod identity;
 mod input_source;
 mod machine;
+mod model;
 mod outcome;
 mod pool;
 mod projection;
@@ -31,6 +33,7 @@ mod validate;
 mod watch;
 
 pub use agent_loop::{Run, RunOutcome, agent_loop};
+pub use approval::{Approval, Approver, Nobody, Question};
 pub use batch::{Discipline, MAX_PARALLEL_TOOL_CALLS, Scheduling};
 pub use cancel::RunCancel;
 pub use config::{AgentLoopConfig, HookError, OnModelError, PrepareContext};
@@ -45,6 +48,7 @@ pub use machine::{
     Action, Answer, Failure, Input, MAX_HOOK_RETRIES, MAX_MID_ANSWER_RETRIES, Machine,
     MachineLimits, Mend, Queue, Refused,
 };
+pub use model::Model;
 pub use outcome::{ABANDONED, CancelGrace, NOT_DISPATCHED, Outcome, OutcomeLayer};
 pub use pool::{Pool, PoolSlot};
 pub use projection::{MISSING_RESULT, project};

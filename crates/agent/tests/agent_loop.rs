@@ -10,8 +10,8 @@ use std::time::Duration;
 use agent::{
     ABANDONED, AbortCause, AgentContext, AgentEvent, AgentLoopConfig, CancelGrace, ClaimSize,
     CountingIdentity, Discipline, EndReason, ExecutionMode, FailureKind, HookError, InputQueue,
-    MachineLimits, MessageHead, NOT_DISPATCHED, OfferedTool, Run, RunFailure, Tool, ToolCall,
-    ToolError, ToolOutput, Tools, agent_loop,
+    MachineLimits, MessageHead, Model, NOT_DISPATCHED, OfferedTool, Run, RunFailure, Tool,
+    ToolCall, ToolError, ToolOutput, Tools, agent_loop,
 };
 use ai::{
     Assembler, ErrorKind, EventStream, History, Message, MessageId, ModelStream, Origin, Provider,
@@ -195,7 +195,7 @@ fn edit() -> OfferedTool {
 }
 
 fn config(script: &Arc<Script>) -> AgentLoopConfig {
-    let mut config = AgentLoopConfig::new(Arc::clone(script) as Arc<dyn Provider>, "m");
+    let mut config = AgentLoopConfig::new(Model::new(Arc::clone(script) as Arc<dyn Provider>, "m"));
     config.identity = Arc::new(CountingIdentity::new("id"));
     config
 }
