@@ -16,3 +16,19 @@ pub struct Compat {
     /// The host counts reasoning tokens beside the output tokens instead of among them.
     pub reasoning_beside_output: bool,
 }
+
+/// The dialects that are known by their provider's name. Those not here speak the plain form.
+const DIALECTS: &[(&str, Compat)] =
+    &[("xai", Compat { reasoning_beside_output: true, ..Compat::PLAIN })];
+
+impl Compat {
+    const PLAIN: Self = Self { thinking_tags: false, reasoning_beside_output: false };
+
+    /// The dialect of the provider of this name; the plain form for a name that is not known.
+    pub fn for_provider(name: &str) -> Self {
+        DIALECTS
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map_or(Self::PLAIN, |(_, compat)| compat.clone())
+    }
+}

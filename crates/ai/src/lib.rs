@@ -9,18 +9,25 @@
 
 mod api;
 mod assembler;
+mod aws_event_stream;
 mod compat;
+mod decode;
 mod error;
+mod error_response;
 mod event;
 mod history;
+mod lines;
 mod message;
 mod provider;
+mod providers;
 mod request;
+mod sse;
 mod stream;
 
 pub use api::{Api, UnknownApi};
 pub use assembler::Assembler;
 pub use compat::Compat;
+pub use decode::{DecodeOptions, Framing, StreamDecoder};
 pub use error::{ErrorKind, ProviderError};
 pub use event::StreamEvent;
 pub use history::History;
@@ -30,4 +37,5 @@ pub use message::{
 };
 pub use provider::{ModelStream, Provider};
 pub use request::{Request, ToolSpec};
+pub use sse::{SseDecoder, SseItem, TooLong};
 pub use stream::{EventStream, Fold};

@@ -1,0 +1,4 @@
+//! Anthropic's Messages, as Anthropic, Bedrock, Vertex and gateways speak it.
+
+pub(crate) mod decode;
+mod wire;

@@ -1,0 +1,8 @@
+//! OpenAI's Chat Completions, and everything that calls itself compatible with it.
+
+mod calls;
+pub(crate) mod decode;
+mod reasoning_details;
+mod thinking_tags;
+mod usage;
+mod wire;
