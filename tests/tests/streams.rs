@@ -99,7 +99,7 @@ fn check_all<'a>(
         let mut results = Vec::new();
         while let Some(recording) = index.get(next.fetch_add(1, Ordering::Relaxed)) {
             let Ok(api) = Api::from_str(&recording.api) else { continue };
-            let Some(framing) = framing(&recording.framing) else { continue };
+            let Ok(framing) = Framing::from_str(&recording.framing) else { continue };
             results.push((recording, check(streams, recording, api, framing)));
         }
         results
@@ -115,15 +115,6 @@ fn recordings() -> Option<PathBuf> {
         .map(PathBuf::from)
         .unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared"));
     Some(shared.join("streams")).filter(|streams| streams.join("index.json").is_file())
-}
-
-fn framing(name: &str) -> Option<Framing> {
-    match name {
-        "sse" => Some(Framing::Sse),
-        "ndjson" => Some(Framing::Ndjson),
-        "aws-eventstream" => Some(Framing::AwsEventStream),
-        _ => None,
-    }
 }
 
 fn check(

@@ -192,3 +192,93 @@ const CRC_TABLE: [u32; 256] = {
     }
     table
 };
+
+#[cfg(test)]
+mod tests {
+    use super::{AwsEventStream, BadFrame, Frame, checksum};
+
+    fn frame(headers: &[(&str, &str)], payload: &[u8]) -> Vec<u8> {
+        let mut encoded = Vec::new();
+        for (name, value) in headers {
+            encoded.push(u8::try_from(name.len()).expect("short"));
+            encoded.extend_from_slice(name.as_bytes());
+            encoded.push(7);
+            encoded.extend_from_slice(&u16::try_from(value.len()).expect("short").to_be_bytes());
+            encoded.extend_from_slice(value.as_bytes());
+        }
+        let mut frame = Vec::new();
+        push_number(&mut frame, encoded.len() + payload.len() + 16);
+        push_number(&mut frame, encoded.len());
+        let prelude = checksum(&frame);
+        push_number(&mut frame, prelude);
+        frame.extend(encoded);
+        frame.extend_from_slice(payload);
+        let all = checksum(&frame);
+        push_number(&mut frame, all);
+        frame
+    }
+
+    fn push_number(frame: &mut Vec<u8>, number: usize) {
+        frame.extend_from_slice(&u32::try_from(number).expect("small").to_be_bytes());
+    }
+
+    fn decode<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<String>, BadFrame> {
+        let mut decoder = AwsEventStream::default();
+        let mut frames = Vec::new();
+        for piece in pieces {
+            decoder.push(piece, &mut |frame| {
+                frames.push(match frame {
+                    Frame::Payload(data) => String::from_utf8_lossy(data).into_owned(),
+                    Frame::Exception { kind, body } => {
+                        format!("{kind}: {}", String::from_utf8_lossy(body))
+                    }
+                });
+            })?;
+        }
+        Ok(frames)
+    }
+
+    #[test]
+    fn the_checksum_is_the_one_that_is_published() {
+        assert_eq!(checksum(b"123456789"), 0xcbf4_3926);
+    }
+
+    #[test]
+    fn frames_are_the_same_however_the_bytes_are_cut() {
+        let event = [(":message-type", "event"), (":event-type", "chunk")];
+        let exception =
+            [(":message-type", "exception"), (":exception-type", "throttlingException")];
+        let body = [
+            frame(&event, br#"{"bytes":"eyJhIjoxfQ==","p":"abc"}"#),
+            frame(&event, br#"{"plain":true}"#),
+            frame(&exception, br#"{"message":"slow"}"#),
+        ]
+        .concat();
+        let expected = Ok(vec![
+            r#"{"a":1}"#.to_owned(),
+            r#"{"plain":true}"#.to_owned(),
+            r#"throttlingException: {"message":"slow"}"#.to_owned(),
+        ]);
+        assert_eq!(decode([&body[..]]), expected);
+        assert_eq!(decode(body.chunks(1)), expected);
+    }
+
+    #[test]
+    fn damaged_frames_are_refused() {
+        let good = frame(&[(":message-type", "event")], b"{}");
+        let damaged = |at: usize| {
+            let mut bad = good.clone();
+            bad[at] ^= 1;
+            bad
+        };
+        for (bytes, expected) in [
+            (damaged(3), BadFrame::Checksum),
+            (damaged(8), BadFrame::Checksum),
+            (damaged(good.len() - 5), BadFrame::Checksum),
+            (b"{\"message\": \"no frame\"}".to_vec(), BadFrame::Length),
+            (frame(&[], br#"{"bytes":"?"}"#), BadFrame::Base64),
+        ] {
+            assert_eq!(decode([&bytes[..]]), Err(expected));
+        }
+    }
+}

@@ -15,6 +15,8 @@
 //! assert!(matches!(events.last(), Some(StreamEvent::Done { .. })));
 //! ```
 
+use std::str::FromStr;
+
 use crate::api::Api;
 use crate::aws_event_stream::{AwsEventStream, Frame};
 use crate::compat::Compat;
@@ -38,6 +40,24 @@ pub enum Framing {
     Ndjson,
     /// Amazon's binary event stream, as Bedrock wraps other APIs' payloads.
     AwsEventStream,
+}
+
+/// A name that is no framing's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown framing `{0}`; known are sse, ndjson and aws-eventstream")]
+pub struct UnknownFraming(String);
+
+impl FromStr for Framing {
+    type Err = UnknownFraming;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFraming> {
+        match name {
+            "sse" => Ok(Self::Sse),
+            "ndjson" => Ok(Self::Ndjson),
+            "aws-eventstream" => Ok(Self::AwsEventStream),
+            _ => Err(UnknownFraming(name.to_owned())),
+        }
+    }
 }
 
 /// What a decoder is told about the stream before it sees it.

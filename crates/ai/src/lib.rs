@@ -27,7 +27,7 @@ mod stream;
 pub use api::{Api, UnknownApi};
 pub use assembler::Assembler;
 pub use compat::Compat;
-pub use decode::{DecodeOptions, Framing, StreamDecoder};
+pub use decode::{DecodeOptions, Framing, StreamDecoder, UnknownFraming};
 pub use error::{ErrorKind, ProviderError};
 pub use event::StreamEvent;
 pub use history::History;

@@ -178,3 +178,96 @@ impl Pending {
         self.has_data = false;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_LINE_BYTES, SseDecoder, SseItem, TooLong};
+
+    /// An item on one line: `name|data`, with `~` behind an event whose blank line did not come.
+    fn shown(item: SseItem<'_>) -> String {
+        match item {
+            SseItem::Event { name, data, terminated } => format!(
+                "{name}|{}{}",
+                String::from_utf8_lossy(data),
+                if terminated { "" } else { "~" }
+            ),
+            SseItem::Stray(line) => format!("stray {}", String::from_utf8_lossy(line)),
+        }
+    }
+
+    fn decode<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
+        let mut decoder = SseDecoder::new();
+        let mut items = Vec::new();
+        for piece in pieces {
+            decoder.push(piece, &mut |item| items.push(shown(item))).expect("within the limit");
+        }
+        decoder.finish(&mut |item| items.push(shown(item))).expect("within the limit");
+        items
+    }
+
+    /// SPEC M4
+    #[test]
+    fn events_are_the_same_however_the_bytes_are_cut() {
+        let cases: &[(&str, &[&str])] = &[
+            ("", &[]),
+            ("data: a\n\n", &["|a"]),
+            ("data:a\n\n", &["|a"]),
+            ("data:  a\n\n", &["| a"]),
+            ("data: a\r\n\r\ndata: b\r\n\r\n", &["|a", "|b"]),
+            ("data: a\r\rdata: b\r\r", &["|a", "|b"]),
+            ("data: a\r\n\rdata: b\n\r\n", &["|a", "|b"]),
+            ("data: a\ndata: b\ndata\ndata: c\n\n", &["|a\nb\n\nc"]),
+            ("event: x\ndata: a\n\ndata: b\n\n", &["x|a", "|b"]),
+            ("event: x\n\ndata: b\n\n", &["|b"]),
+            ("data: a\nevent: x\n\n", &["x|a"]),
+            (": keep-alive\n\n:\n\nid: 1\nretry: 5\ndata: a\n\n", &["|a"]),
+            ("data:\n\n", &["|"]),
+            ("\u{feff}data: a\n\n\u{feff}data: b\n\n", &["|a", "stray \u{feff}data: b"]),
+            ("data: a\n\ndata: last\n", &["|a", "|last~"]),
+            ("data: a\n\ndata: last", &["|a", "|last~"]),
+            ("data: zwölf 🦀\n\n", &["|zwölf 🦀"]),
+            (
+                "{\"error\":\n {\"message\": \"no\"}}",
+                &["stray {\"error\":", "stray  {\"message\": \"no\"}}"],
+            ),
+            ("data: a\n\n{\"error\": 1}\n", &["|a", "stray {\"error\": 1}"]),
+            ("data: a\noops\n\n", &["stray oops", "|a"]),
+        ];
+        for (body, expected) in cases {
+            let body = body.as_bytes();
+            assert_eq!(decode([body]), *expected, "{body:?} in one piece");
+            assert_eq!(decode(body.chunks(1)), *expected, "{body:?} byte by byte");
+            for at in 0..body.len() {
+                let (head, tail) = body.split_at(at);
+                assert_eq!(decode([head, tail]), *expected, "{body:?} split at {at}");
+            }
+        }
+    }
+
+    /// SPEC M4
+    #[test]
+    fn an_event_of_8_mb_arrives_whole_in_small_pieces() {
+        let data = "x".repeat(8 * 1024 * 1024);
+        let body = format!("data: {data}\n\n");
+        let mut decoder = SseDecoder::new();
+        let mut lengths = Vec::new();
+        for piece in body.as_bytes().chunks(1400) {
+            decoder
+                .push(piece, &mut |item| match item {
+                    SseItem::Event { data, .. } => lengths.push(data.len()),
+                    SseItem::Stray(_) => lengths.push(0),
+                })
+                .expect("within the limit");
+        }
+        assert_eq!(lengths, [data.len()]);
+    }
+
+    /// SPEC M4
+    #[test]
+    fn an_event_beyond_the_limit_is_refused() {
+        let line = [b"data: ".to_vec(), vec![b'x'; 1024 * 1024], b"\n".to_vec()].concat();
+        let mut decoder = SseDecoder::new();
+        let refused_after = (1..).find(|_| decoder.push(&line, &mut |_| ()) == Err(TooLong));
+        assert_eq!(refused_after, Some(MAX_LINE_BYTES / (1024 * 1024)));
+    }
+}

@@ -194,6 +194,7 @@ impl Blocks {
 
     /// Begins a tool call. It shows as soon as its name is known; its place is taken now.
     pub(crate) fn begin_call(&mut self, id: &str, name: &str) -> Handle {
+        self.hold(id.len().saturating_add(name.len()));
         let index = self.next_index;
         self.next_index += 1;
         let handle = self.begin(Block::Call(Box::new(Call {
@@ -285,7 +286,9 @@ impl Blocks {
         if self.held > MAX_HELD_BYTES {
             self.fail(ProviderError::new(
                 ErrorKind::MalformedStream,
-                format!("the message holds more than {MAX_HELD_BYTES} bytes of arguments"),
+                format!(
+                    "the message has more than {MAX_HELD_BYTES} bytes of tool calls and signatures"
+                ),
             ));
             return false;
         }

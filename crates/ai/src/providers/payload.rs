@@ -28,6 +28,9 @@ impl Payload<'_> {
         if self.data.trim_ascii().is_empty() || KEEP_ALIVES.contains(&self.name) {
             return None;
         }
+        if self.name == "error" && self.terminated {
+            return Some(error_response::from_body(None, &[], self.data));
+        }
         Some(if self.terminated {
             ProviderError::new(
                 ErrorKind::MalformedStream,

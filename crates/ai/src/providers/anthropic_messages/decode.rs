@@ -15,6 +15,9 @@ use crate::providers::lenient::Maybe;
 use crate::providers::payload::{self, Payload};
 use crate::providers::stop_word;
 
+/// The most blocks that may be open at once. The API opens one at a time; searching them stays cheap.
+const MAX_OPEN_BLOCKS: usize = 1024;
+
 /// The state between two payloads.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
@@ -167,7 +170,7 @@ impl Decoder {
                 Open::Opaque { block, input: String::new() }
             }
         };
-        self.open.push((index, open));
+        self.keep_open(index, open, blocks);
     }
 
     /// A delta for a block that was never opened, or that is of another kind, opens one.
@@ -236,7 +239,15 @@ impl Decoder {
             let (_, old) = self.open.remove(at);
             close(old, blocks);
         }
+        self.keep_open(index, open, blocks);
+    }
+
+    fn keep_open(&mut self, index: u64, open: Open, blocks: &mut Blocks) {
         self.open.push((index, open));
+        if self.open.len() > MAX_OPEN_BLOCKS {
+            let error = format!("more than {MAX_OPEN_BLOCKS} blocks are open at once");
+            self.fail(blocks, ProviderError::new(ErrorKind::MalformedStream, error));
+        }
     }
 
     /// Where the open block of this index is; without an index, the block opened last.
