@@ -320,6 +320,16 @@ fn chats() -> Vec<Chat> {
             "call[c f {}] tool_use(tool_calls)",
         ),
         chat(
+            "no positions, and an id that means nothing",
+            &[
+                call(r#""id":"c","function":{"name":"f","arguments":"{"}"#),
+                call(r#""id":"null","function":{"name":"","arguments":"}"}"#),
+                call(r#""id":"d","function":{"name":"f","arguments":"{}"}"#),
+                end("tool_calls"),
+            ],
+            "call[c f {}] call[d f {}] tool_use(tool_calls)",
+        ),
+        chat(
             "the name comes last",
             &[
                 call(r#""index":0,"id":"c""#),

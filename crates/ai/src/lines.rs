@@ -13,7 +13,7 @@ pub(crate) const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;
 /// A buffer grown beyond this by one long line is given back instead of kept for the next.
 const KEPT_CAPACITY: usize = 1024 * 1024;
 
-/// A line longer than [`MAX_LINE_BYTES`].
+/// A line or an event is longer than 64 MiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a line or event is longer than {MAX_LINE_BYTES} bytes")]
 pub struct TooLong;

@@ -47,8 +47,12 @@ impl Calls {
             .map_or("", |google| google.thought_signature.as_str());
         let pointed_at = match delta.index.0 {
             Some(index) => self.by_index.get(&index).copied(),
-            None if !id.is_empty() => self.by_id.get(id).copied(),
-            None => self.calls.len().checked_sub(1),
+            None => {
+                let last = self.calls.len().checked_sub(1);
+                // An id that nobody has and no name: some hosts fill the field with anything.
+                let known = self.by_id.get(id).copied();
+                known.or(last.filter(|_| id.is_empty() || name.is_empty()))
+            }
         };
         let continued = pointed_at.filter(|at| {
             self.calls
