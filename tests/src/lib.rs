@@ -1,1 +1,3 @@
+//! What the end-to-end suites share.
 
+pub mod grammar;

@@ -80,7 +80,6 @@ pub const BUILTIN_PROVIDERS: &[BuiltinProvider] = &[
         key_need: KeyNeed::Required,
         dialect: |compat| {
             compat.max_tokens_field = MaxTokensField::MaxCompletionTokens;
-            compat.thinking_tags = true;
         },
     },
     BuiltinProvider {
@@ -111,7 +110,7 @@ pub const BUILTIN_PROVIDERS: &[BuiltinProvider] = &[
         key_variables: &["TOGETHER_API_KEY"],
         base_url_variable: "TOGETHER_BASE_URL",
         key_need: KeyNeed::Required,
-        dialect: |compat| compat.thinking_tags = true,
+        dialect: |_| {},
     },
     BuiltinProvider {
         name: "fireworks",
@@ -120,7 +119,7 @@ pub const BUILTIN_PROVIDERS: &[BuiltinProvider] = &[
         key_variables: &["FIREWORKS_API_KEY"],
         base_url_variable: "FIREWORKS_BASE_URL",
         key_need: KeyNeed::Required,
-        dialect: |compat| compat.thinking_tags = true,
+        dialect: |_| {},
     },
     BuiltinProvider {
         name: "cerebras",
@@ -131,7 +130,6 @@ pub const BUILTIN_PROVIDERS: &[BuiltinProvider] = &[
         key_need: KeyNeed::Required,
         dialect: |compat| {
             compat.max_tokens_field = MaxTokensField::MaxCompletionTokens;
-            compat.thinking_tags = true;
             compat.text_only = true;
         },
     },
@@ -169,7 +167,7 @@ pub const BUILTIN_PROVIDERS: &[BuiltinProvider] = &[
         key_variables: &["HF_TOKEN", "HUGGINGFACE_API_KEY"],
         base_url_variable: "HUGGINGFACE_BASE_URL",
         key_need: KeyNeed::Required,
-        dialect: |compat| compat.thinking_tags = true,
+        dialect: |_| {},
     },
     BuiltinProvider {
         name: "perplexity",
@@ -179,7 +177,6 @@ pub const BUILTIN_PROVIDERS: &[BuiltinProvider] = &[
         base_url_variable: "PERPLEXITY_BASE_URL",
         key_need: KeyNeed::Required,
         dialect: |compat| {
-            compat.thinking_tags = true;
             compat.no_stream_options = true;
         },
     },
@@ -203,7 +200,7 @@ const fn local(
         key_variables,
         base_url_variable,
         key_need: KeyNeed::Optional,
-        dialect: |compat| compat.thinking_tags = true,
+        dialect: |_| {},
     }
 }
 

@@ -6,6 +6,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::builtin_providers::BuiltinProvider;
+
 /// How one provider's dialect differs from its API's plain form. The default is the plain form.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -29,6 +31,13 @@ pub struct Compat {
     pub no_cache_control: bool,
     /// The model reads text only: images are replaced by a note that says so.
     pub text_only: bool,
+}
+
+impl Compat {
+    /// The dialect of the built-in provider of this name; the plain form for any other name.
+    pub fn for_provider(name: &str) -> Self {
+        BuiltinProvider::find(name).map(|provider| provider.entry().compat).unwrap_or_default()
+    }
 }
 
 /// The name of the cap on output tokens in Chat Completions.

@@ -1,107 +1,282 @@
-//! Temporary: replaced at merge.
+//! [`StreamDecoder`]: a response body's bytes in, events out, without I/O.
+//!
+//! Joins a framing (how payloads are cut out of bytes) with an API (what payloads mean). Bytes may
+//! come in any pieces; the events are the same. Any bytes at all give a stream of the event grammar
+//! with exactly one end. What is held is bounded by named limits.
+//!
+//! ```
+//! use ai::{Api, DecodeOptions, StreamDecoder, StreamEvent};
+//!
+//! let body = b"data: {\"choices\":[{\"delta\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}]}\n\n";
+//! let mut decoder = StreamDecoder::new(Api::OpenaiChat, DecodeOptions::default());
+//! let mut events = Vec::new();
+//! decoder.push(body, &mut events);
+//! decoder.finish(&mut events);
+//! assert!(matches!(events.last(), Some(StreamEvent::Done { .. })));
+//! ```
+
+use std::str::FromStr;
+
 use crate::api::Api;
+use crate::aws_event_stream::{AwsEventStream, Frame};
 use crate::compat::Compat;
 use crate::error::{ErrorKind, ProviderError};
+use crate::error_response;
 use crate::event::StreamEvent;
-use crate::message::{StopReason, Usage};
+use crate::lines::{Lines, TooLong};
+use crate::providers::blocks::Blocks;
+use crate::providers::payload::{self, Payload};
+use crate::providers::{anthropic_messages, openai_chat};
+use crate::sse::{SseDecoder, SseItem};
 
-/// How a body is cut into events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How payloads are cut out of a response body.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Framing {
     /// Server-sent events.
+    #[default]
     Sse,
-    /// A JSON value a line.
+    /// One JSON payload a line.
     Ndjson,
+    /// Amazon's binary event stream, as Bedrock wraps other APIs' payloads.
+    AwsEventStream,
 }
 
-/// What a decoder must know beside the API.
-#[derive(Clone, Debug)]
+/// A name that is no framing's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown framing `{0}`; known are sse, ndjson and aws-eventstream")]
+pub struct UnknownFraming(String);
+
+impl FromStr for Framing {
+    type Err = UnknownFraming;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFraming> {
+        match name {
+            "sse" => Ok(Self::Sse),
+            "ndjson" => Ok(Self::Ndjson),
+            "aws-eventstream" => Ok(Self::AwsEventStream),
+            _ => Err(UnknownFraming(name.to_owned())),
+        }
+    }
+}
+
+/// What a decoder is told about the stream before it sees it.
+#[derive(Clone, Debug, Default)]
 pub struct DecodeOptions {
-    /// Provider.
+    /// The provider entry's name, for the `start` event.
     pub provider: String,
-    /// Model.
+    /// The model that was asked for, for streams that do not name theirs.
     pub model: String,
-    /// Dialect.
+    /// The host's dialect.
     pub compat: Compat,
-    /// Framing.
+    /// How the body is cut into payloads.
     pub framing: Framing,
 }
 
-/// Bytes in, events out.
+/// Decodes one response body. See the module's documentation for what it promises.
 #[derive(Debug)]
 pub struct StreamDecoder {
-    api: Api,
-    options: DecodeOptions,
-    buffer: Vec<u8>,
-    started: bool,
-    finished: bool,
-    stop: Option<String>,
+    framer: Framer,
+    payloads: Payloads,
+}
+
+#[derive(Debug)]
+enum Framer {
+    Sse(SseDecoder),
+    Ndjson(Lines),
+    AwsEventStream(AwsEventStream),
+}
+
+/// Everything behind the framing.
+#[derive(Debug)]
+struct Payloads {
+    api: ApiDecoder,
+    blocks: Blocks,
+    stray: Stray,
+    /// A payload came.
+    any: bool,
+}
+
+#[derive(Debug)]
+enum ApiDecoder {
+    AnthropicMessages(anthropic_messages::decode::Decoder),
+    OpenaiChat(Box<openai_chat::decode::Decoder>),
 }
 
 impl StreamDecoder {
-    /// A decoder.
+    /// A decoder at the beginning of a body.
     pub fn new(api: Api, options: DecodeOptions) -> Self {
-        Self { api, options, buffer: Vec::new(), started: false, finished: false, stop: None }
+        let DecodeOptions { provider, model, compat, framing } = options;
+        Self {
+            framer: match framing {
+                Framing::Sse => Framer::Sse(SseDecoder::new()),
+                Framing::Ndjson => Framer::Ndjson(Lines::default()),
+                Framing::AwsEventStream => Framer::AwsEventStream(AwsEventStream::default()),
+            },
+            payloads: Payloads {
+                api: match api {
+                    Api::AnthropicMessages => {
+                        ApiDecoder::AnthropicMessages(anthropic_messages::decode::Decoder::default())
+                    }
+                    Api::OpenaiChat => {
+                        ApiDecoder::OpenaiChat(Box::new(openai_chat::decode::Decoder::new(compat)))
+                    }
+                },
+                blocks: Blocks::new(provider, api, model),
+                stray: Stray::default(),
+                any: false,
+            },
+        }
     }
 
-    /// Takes bytes.
+    /// Takes in the next bytes and appends the events that they make to `out`. After the end event
+    /// bytes are ignored.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<StreamEvent>) {
-        self.buffer.extend_from_slice(bytes);
-        while let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.buffer.drain(..=end).collect();
-            let line = String::from_utf8_lossy(&line);
-            let Some(data) = line.trim().strip_prefix("data: ") else { continue };
-            let Ok(value) = serde_json::from_str::<serde_json::Value>(data) else { continue };
-            match value["type"].as_str().unwrap_or_default() {
-                "message_start" => {
-                    self.started = true;
-                    out.push(StreamEvent::Start {
-                        provider: self.options.provider.clone(),
-                        api: self.api.to_string(),
-                        model: self.options.model.clone(),
-                    });
+        if self.is_finished() {
+            return;
+        }
+        let Self { framer, payloads } = self;
+        let framed = match framer {
+            Framer::Sse(sse) => {
+                sse.push(bytes, &mut |item| payloads.item(item)).map_err(|error| malformed(&error))
+            }
+            Framer::Ndjson(lines) => lines
+                .push(bytes, |line| {
+                    payloads.line(line.bytes(), true);
+                    Ok(())
+                })
+                .map_err(|error: TooLong| malformed(&error)),
+            Framer::AwsEventStream(frames) => frames
+                .push(bytes, &mut |frame| payloads.frame(frame))
+                .map_err(|error| malformed(&error)),
+        };
+        if let Err(error) = framed {
+            self.payloads.blocks.fail(error);
+        }
+        self.payloads.blocks.drain_into(out);
+    }
+
+    /// Ends the body and appends what was missing to `out`: the end event, if it has not come.
+    pub fn finish(&mut self, out: &mut Vec<StreamEvent>) {
+        if self.is_finished() {
+            return;
+        }
+        let Self { framer, payloads } = self;
+        match framer {
+            Framer::Sse(sse) => {
+                if let Err(error) = sse.finish(&mut |item| payloads.item(item)) {
+                    payloads.blocks.fail(malformed(&error));
                 }
-                "content_block_delta" => out.push(StreamEvent::TextDelta {
-                    index: 0,
-                    delta: value["delta"]["text"].as_str().unwrap_or_default().to_owned(),
-                }),
-                "message_delta" => {
-                    self.stop = value["delta"]["stop_reason"].as_str().map(str::to_owned);
+            }
+            Framer::Ndjson(lines) => {
+                if let Some(line) = lines.take_rest() {
+                    payloads.line(&line, false);
                 }
-                "message_stop" => {
-                    self.finished = true;
-                    out.push(StreamEvent::Done {
-                        stop_reason: StopReason::Stop,
-                        stop_raw: self.stop.take(),
-                        usage: Usage::default(),
-                    });
-                }
-                "error" => {
-                    self.finished = true;
-                    out.push(StreamEvent::failed(crate::error_response::from_body(
-                        None,
-                        &[],
-                        data.as_bytes(),
-                    )));
-                }
-                _ => {}
+            }
+            // Half a frame is half a payload, and no payload of these APIs may be missing.
+            Framer::AwsEventStream(_) => {}
+        }
+        payloads.finish();
+        payloads.blocks.drain_into(out);
+    }
+
+    /// Whether the end event was handed out.
+    pub fn is_finished(&self) -> bool {
+        self.payloads.blocks.has_ended()
+    }
+}
+
+impl Payloads {
+    fn item(&mut self, item: SseItem<'_>) {
+        match item {
+            SseItem::Event { name, data, terminated } => {
+                self.payload(Payload { name, data, terminated });
+            }
+            SseItem::Stray(line) => self.stray.push(line),
+        }
+    }
+
+    fn line(&mut self, line: &[u8], terminated: bool) {
+        if !line.trim_ascii().is_empty() {
+            self.payload(Payload { name: "", data: line, terminated });
+        }
+    }
+
+    fn frame(&mut self, frame: Frame<'_>) {
+        match frame {
+            Frame::Payload(data) => {
+                self.payload(Payload { name: "", data, terminated: true });
+            }
+            Frame::Exception { kind, body } => {
+                let headers = [("x-amzn-errortype".to_owned(), kind.to_owned())];
+                self.blocks.fail(error_response::from_body(None, &headers, body));
             }
         }
     }
 
-    /// The stream is over.
-    pub fn finish(&mut self, out: &mut Vec<StreamEvent>) {
-        if !self.finished {
-            self.finished = true;
-            out.push(StreamEvent::failed(ProviderError::new(
-                ErrorKind::TruncatedStream,
-                "the stream ended without its end marker",
-            )));
+    fn payload(&mut self, payload: Payload<'_>) {
+        if self.blocks.has_ended() {
+            return;
+        }
+        self.any = true;
+        match &mut self.api {
+            ApiDecoder::AnthropicMessages(decoder) => decoder.payload(payload, &mut self.blocks),
+            ApiDecoder::OpenaiChat(decoder) => decoder.payload(payload, &mut self.blocks),
         }
     }
 
-    /// Whether the end was seen.
-    pub fn is_finished(&self) -> bool {
-        self.finished
+    fn finish(&mut self) {
+        if let Some(error) = self.stray.error(self.any) {
+            self.blocks.fail(error);
+        }
+        if !self.any && !self.blocks.has_ended() {
+            self.blocks.fail(ProviderError::new(
+                ErrorKind::TruncatedStream,
+                "the body ended before the stream began",
+            ));
+        }
+        match &mut self.api {
+            ApiDecoder::AnthropicMessages(decoder) => decoder.finish(&mut self.blocks),
+            ApiDecoder::OpenaiChat(decoder) => decoder.finish(&mut self.blocks),
+        }
     }
+}
+
+/// Lines that the framing could not place: a bare JSON error, a whole JSON or HTML body.
+#[derive(Debug, Default)]
+struct Stray(Vec<u8>);
+
+/// How much of them is kept. Error bodies are small; beyond this it is no error body.
+const MAX_STRAY_BYTES: usize = 256 * 1024;
+
+impl Stray {
+    fn push(&mut self, line: &[u8]) {
+        if self.0.len().saturating_add(line.len()) < MAX_STRAY_BYTES {
+            self.0.extend_from_slice(line);
+            self.0.push(b'\n');
+        }
+    }
+
+    /// The error that these lines are. Beside a stream's payloads only JSON that says so is one;
+    /// alone they are what the host sent in place of a stream.
+    fn error(&self, beside_payloads: bool) -> Option<ProviderError> {
+        let text = self.0.trim_ascii();
+        let error = payload::error_in(text);
+        if error.is_some() || beside_payloads || text.is_empty() {
+            return error;
+        }
+        let what = match text {
+            [b'{' | b'[', ..] => "JSON",
+            [b'<', ..] => "HTML",
+            _ => "text",
+        };
+        Some(ProviderError::new(
+            ErrorKind::MalformedStream,
+            format!("the body is {what}, not a stream of events"),
+        ))
+    }
+}
+
+fn malformed(error: &dyn std::error::Error) -> ProviderError {
+    ProviderError::new(ErrorKind::MalformedStream, error.to_string())
 }

@@ -10,14 +10,16 @@
 mod api;
 mod api_key;
 mod assembler;
+mod aws_event_stream;
 mod builtin_providers;
 mod compat;
-pub mod decode;
+mod decode;
 mod encode;
 mod error;
 pub mod error_response;
 mod event;
 mod history;
+mod lines;
 mod message;
 #[cfg(feature = "http")]
 mod model_service;
@@ -31,6 +33,7 @@ mod request;
 #[cfg(feature = "http")]
 mod retry;
 mod retry_hint;
+mod sse;
 mod stream;
 mod timeouts;
 mod tool_names;
@@ -43,6 +46,7 @@ pub use api_key::ApiKey;
 pub use assembler::Assembler;
 pub use builtin_providers::{BUILTIN_PROVIDERS, BuiltinProvider};
 pub use compat::{Compat, MaxTokensField, ReasoningReplay, SystemRole, ToolIdForm};
+pub use decode::{DecodeOptions, Framing, StreamDecoder, UnknownFraming};
 pub use encode::encode_request;
 pub use error::{ErrorKind, ProviderError};
 pub use event::StreamEvent;
@@ -58,6 +62,7 @@ pub use provider_entry::{AuthScheme, KeyNeed, ProviderEntry};
 pub use request::{Request, ToolSpec};
 #[cfg(feature = "http")]
 pub use retry::{RetryDecision, RetryLayer, RetryPolicy, RetryService};
+pub use sse::{SseDecoder, SseItem, TooLong};
 pub use stream::{EventStream, Fold};
 pub use timeouts::Timeouts;
 #[cfg(feature = "http")]

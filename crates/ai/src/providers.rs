@@ -1,7 +1,12 @@
-//! The adapters, one per wire format. Their wire types are private to them.
+//! One module an API: its private wire types, what it sends and how what it gets becomes events.
 
 pub(crate) mod anthropic_messages;
+pub(crate) mod blocks;
+mod json_extent;
+pub(crate) mod lenient;
 pub(crate) mod openai_chat;
+pub(crate) mod payload;
+mod stop_word;
 
 /// JSON inside JSON, as Chat Completions carries arguments.
 #[expect(

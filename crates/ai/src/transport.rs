@@ -231,7 +231,7 @@ enum State {
     Unsent(Request),
     Reading {
         response: Response,
-        decoder: StreamDecoder,
+        decoder: Box<StreamDecoder>,
         /// When the body's first byte is due; `None` once it is there.
         first_byte: Option<Instant>,
     },
@@ -282,7 +282,7 @@ impl Exchange {
         if !response.status().is_success() {
             return Err(self.refusal(response, Bytes::new()).await);
         }
-        let decoder = StreamDecoder::new(
+        let decoder = Box::new(StreamDecoder::new(
             self.entry.api,
             DecodeOptions {
                 provider: self.entry.name.clone(),
@@ -290,7 +290,7 @@ impl Exchange {
                 compat: self.entry.compat.clone(),
                 framing: Framing::Sse,
             },
-        );
+        ));
         self.state = State::Reading { response, decoder, first_byte: Some(first_byte) };
         Ok(())
     }
@@ -299,7 +299,7 @@ impl Exchange {
     async fn read(
         &mut self,
         mut response: Response,
-        mut decoder: StreamDecoder,
+        mut decoder: Box<StreamDecoder>,
         first_byte: Option<Instant>,
     ) {
         let idle = self.client.timeouts().idle;
@@ -353,7 +353,7 @@ impl Exchange {
 
     /// Ends a stream in the middle. The decoder closes what is open; where it calls the end a
     /// truncated one, we know better why.
-    fn break_off(&mut self, mut decoder: StreamDecoder, cause: ProviderError) {
+    fn break_off(&mut self, mut decoder: Box<StreamDecoder>, cause: ProviderError) {
         decoder.finish(&mut self.decoded);
         if let Some(StreamEvent::Error { error, .. }) = self.decoded.last_mut()
             && error.kind == ErrorKind::TruncatedStream

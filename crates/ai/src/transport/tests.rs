@@ -208,8 +208,10 @@ async fn an_answer_comes_as_events_and_as_a_message() {
         events,
         [
             started(),
+            StreamEvent::TextStart { index: 0 },
             StreamEvent::TextDelta { index: 0, delta: "hel".into() },
             StreamEvent::TextDelta { index: 0, delta: "lo".into() },
+            StreamEvent::TextEnd { index: 0 },
             StreamEvent::Done {
                 stop_reason: StopReason::Stop,
                 stop_raw: Some("end_turn".into()),
@@ -246,8 +248,10 @@ async fn events_are_handed_out_before_the_answer_is_complete() {
     .await;
     let mut stream = ask(server.port, patient());
     assert_eq!(stream.next().await, Some(started()));
+    assert_eq!(stream.next().await, Some(StreamEvent::TextStart { index: 0 }));
     assert_eq!(stream.next().await, Some(StreamEvent::TextDelta { index: 0, delta: "a".into() }));
     open.send(()).unwrap();
+    assert_eq!(stream.next().await, Some(StreamEvent::TextEnd { index: 0 }));
     assert!(matches!(stream.next().await, Some(StreamEvent::Done { .. })));
 }
 

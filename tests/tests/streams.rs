@@ -1,0 +1,315 @@
+//! Every recorded stream, decoded in one piece, byte by byte and at every split, against what
+//! independent clients made of it.
+//!
+//! The recordings lie outside the repository: in `$CODING_AGENT_SHARED/streams`, else in
+//! `../shared/streams` beside the workspace. Without them this says so and passes, but with `CI=true` it fails.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ai::{
+    Api, Assembler, AssistantMessage, Compat, ContentBlock, DecodeOptions, Framing, MessageId,
+    StopReason, StreamDecoder, StreamEvent, Timestamp, Usage,
+};
+use serde::Deserialize;
+use serde_json::Value;
+use tests::grammar;
+
+/// Bodies up to this size are split at every position.
+const EVERY_SPLIT: usize = 16 * 1024;
+
+/// Bytes that may be decoded for the splits of one body; the splits of a body that needs more are
+/// sampled evenly, so that a debug build stays well under a minute. A release build tries them all.
+const SPLIT_BUDGET: usize =
+    if cfg!(debug_assertions) { 3 * 1024 * 1024 } else { EVERY_SPLIT * EVERY_SPLIT };
+
+/// Streams that may differ from what is expected, each with its reason.
+const EXCEPTIONS: &[(&str, &str)] = &[];
+
+#[derive(Deserialize)]
+struct Recording {
+    name: String,
+    provider: String,
+    api: String,
+    framing: String,
+    body_file: String,
+    #[serde(default)]
+    model: Option<String>,
+}
+
+/// At how many positions a body was split in two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Splits {
+    All,
+    Sampled,
+    None,
+}
+
+/// SPEC M1, M4, M5, M6, M7, M8, M9, M10, M11, M12
+#[test]
+fn recorded_streams_decode_as_expected() {
+    let Some(streams) = recordings() else {
+        assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "the recorded streams are missing");
+        println!("skipped: no recorded streams");
+        return;
+    };
+    let index = std::fs::read(streams.join("index.json")).expect("index.json");
+    let index: Vec<Recording> = serde_json::from_slice(&index).expect("the index");
+    let results = check_all(&streams, &index);
+    let mut counts: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    let mut failures = Vec::new();
+    let mut sampled = 0;
+    for (recording, result) in results {
+        let api = format!("{} ({})", recording.api, recording.framing);
+        let (passed, total) = counts.entry(api).or_default();
+        *total += 1;
+        match result {
+            Ok(splits) => {
+                *passed += 1;
+                sampled += usize::from(splits == Splits::Sampled);
+            }
+            Err(difference) => failures.push((&recording.name, difference)),
+        }
+    }
+    for (api, (passed, total)) in &counts {
+        println!("{api}: {passed}/{total}");
+    }
+    println!("bodies whose splits were sampled: {sampled}");
+    let unexplained: Vec<_> = failures
+        .iter()
+        .filter(|(name, _)| !EXCEPTIONS.iter().any(|(known, _)| known == name))
+        .collect();
+    for (name, difference) in &failures {
+        println!("{name}: {difference}");
+    }
+    assert!(!counts.is_empty(), "no recording was decoded");
+    assert!(unexplained.is_empty(), "{} streams differ", unexplained.len());
+}
+
+/// Checks every recording of an API and a framing that are decoded here, on every core.
+fn check_all<'a>(
+    streams: &Path,
+    index: &'a [Recording],
+) -> Vec<(&'a Recording, Result<Splits, String>)> {
+    let next = AtomicUsize::new(0);
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let work = || {
+        let mut results = Vec::new();
+        while let Some(recording) = index.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let Ok(api) = Api::from_str(&recording.api) else { continue };
+            let Ok(framing) = Framing::from_str(&recording.framing) else { continue };
+            results.push((recording, check(streams, recording, api, framing)));
+        }
+        results
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().expect("no panic")).collect()
+    })
+}
+
+fn recordings() -> Option<PathBuf> {
+    let shared = std::env::var_os("CODING_AGENT_SHARED")
+        .map(PathBuf::from)
+        .unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared"));
+    Some(shared.join("streams")).filter(|streams| streams.join("index.json").is_file())
+}
+
+fn check(
+    streams: &Path,
+    recording: &Recording,
+    api: Api,
+    framing: Framing,
+) -> Result<Splits, String> {
+    let body = std::fs::read(streams.join("raw").join(&recording.body_file)).expect("a body");
+    let expected = streams.join("expected").join(format!("{}.expected.json", recording.name));
+    let expected = std::fs::read(expected).expect("an expected result");
+    let expected: Value = serde_json::from_slice(&expected).expect("JSON");
+    let options = DecodeOptions {
+        provider: recording.provider.clone(),
+        model: recording.model.clone().unwrap_or_default(),
+        compat: Compat::for_provider(&recording.provider),
+        framing,
+    };
+    let whole = decode(api, &options, [&body[..]]);
+    grammar::check(&whole)?;
+    if expected["contested"] != true {
+        compare(&message(&whole), &expected)?;
+    }
+    if decode(api, &options, body.chunks(1)) != whole {
+        return Err("byte by byte differs".to_owned());
+    }
+    let positions = body.len().saturating_sub(1);
+    let (splits, tried) = match SPLIT_BUDGET / body.len().max(1) {
+        _ if body.len() > EVERY_SPLIT => (Splits::None, 0),
+        affordable if affordable < positions => (Splits::Sampled, affordable),
+        _ => (Splits::All, positions),
+    };
+    for step in 1..=tried {
+        let at = step * positions / tried;
+        let (head, tail) = body.split_at(at);
+        if decode(api, &options, [head, tail]) != whole {
+            return Err(format!("the split at {at} differs"));
+        }
+    }
+    Ok(splits)
+}
+
+fn decode<'a>(
+    api: Api,
+    options: &DecodeOptions,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> Vec<StreamEvent> {
+    let mut decoder = StreamDecoder::new(api, options.clone());
+    let mut events = Vec::new();
+    for piece in pieces {
+        decoder.push(piece, &mut events);
+    }
+    decoder.finish(&mut events);
+    events
+}
+
+fn message(events: &[StreamEvent]) -> AssistantMessage {
+    let mut assembler = Assembler::new(MessageId::from("m"), Timestamp(0));
+    for event in events {
+        assembler.push(event);
+    }
+    assembler.finish()
+}
+
+/// What is compared, in words that show where two results part.
+#[derive(Debug, PartialEq)]
+struct Outcome {
+    model: Option<String>,
+    text: String,
+    thinking: String,
+    calls: Vec<Call>,
+    order: Vec<&'static str>,
+    stop: Vec<StopReason>,
+    stop_raw: Option<String>,
+    has_error: bool,
+    usage: Usage,
+}
+
+#[derive(Debug, PartialEq)]
+struct Call {
+    name: String,
+    /// The arguments, or the text that is none.
+    arguments: Result<Value, String>,
+}
+
+fn compare(message: &AssistantMessage, expected: &Value) -> Result<(), String> {
+    let wanted = expected_outcome(expected);
+    let mut got = outcome(message);
+    // The recordings name no model where the wire does not.
+    if wanted.model.is_none() {
+        got.model = None;
+    }
+    if got.stop.iter().all(|stop| wanted.stop.contains(stop)) {
+        got.stop.clone_from(&wanted.stop);
+    }
+    if got == wanted { Ok(()) } else { Err(format!("\n   got {got:?}\nwanted {wanted:?}")) }
+}
+
+fn outcome(message: &AssistantMessage) -> Outcome {
+    let thinking = message.content.iter().filter_map(|block| match block {
+        ContentBlock::Thinking { text, .. } => Some(text.as_str()),
+        _ => None,
+    });
+    Outcome {
+        model: Some(message.model.clone()),
+        text: message.text(),
+        thinking: thinking.collect(),
+        calls: message
+            .tool_calls()
+            .map(|call| Call {
+                name: call.name.clone(),
+                arguments: match &call.raw_arguments {
+                    Some(raw) => Err(raw.clone()),
+                    None => Ok(Value::Object(call.arguments.clone())),
+                },
+            })
+            .collect(),
+        order: message
+            .content
+            .iter()
+            .filter_map(|block| match block {
+                ContentBlock::Text { .. } => Some("text"),
+                ContentBlock::Thinking { .. } => Some("thinking"),
+                ContentBlock::ToolCall(_) => Some("tool_call"),
+                ContentBlock::Image { .. } | ContentBlock::Opaque { .. } => None,
+            })
+            .collect(),
+        stop: vec![message.stop_reason],
+        stop_raw: message.stop_raw.clone(),
+        has_error: message.error.is_some(),
+        usage: message.usage,
+    }
+}
+
+fn expected_outcome(expected: &Value) -> Outcome {
+    let text = |key: &str| expected[key].as_str().unwrap_or_default();
+    let list = |key: &str| expected[key].as_array().map(Vec::as_slice).unwrap_or_default();
+    // A refusal is what the model says to the user, so it is text here, and the reason is `refusal`
+    // whatever word the wire ended with (SPEC M11).
+    let refusal = text("refusal");
+    let has_error = !expected["error"].is_null();
+    let stop = match expected["stop"]["normalised"].as_str() {
+        _ if has_error => vec![StopReason::Error],
+        Some("stop" | "stop_sequence") if !refusal.is_empty() => vec![StopReason::Refusal],
+        Some("stop" | "stop_sequence" | "pause" | "compaction") => vec![StopReason::Stop],
+        Some("length") => vec![StopReason::Length],
+        Some("tool_calls") => vec![StopReason::ToolUse],
+        Some("content_filter" | "refusal") => vec![StopReason::Refusal],
+        Some("context_window") => vec![StopReason::ContextOverflow],
+        Some(_) | None => vec![StopReason::Error],
+    };
+    Outcome {
+        model: expected["model"].as_str().map(str::to_owned),
+        text: format!("{}{refusal}", text("text")),
+        thinking: text("thinking").to_owned(),
+        calls: list("tool_calls")
+            .iter()
+            .map(|call| Call {
+                name: call["name"].as_str().unwrap_or_default().to_owned(),
+                arguments: match &call["arguments"] {
+                    Value::Null => {
+                        Err(call["arguments_raw"].as_str().unwrap_or_default().to_owned())
+                    }
+                    arguments => Ok(arguments.clone()),
+                },
+            })
+            .collect(),
+        order: list("blocks").iter().filter_map(expected_kind).collect(),
+        has_error: has_error || stop == [StopReason::Error],
+        stop,
+        stop_raw: expected["stop"]["raw"].as_str().map(str::to_owned),
+        usage: expected_usage(&expected["usage"]["neutral"]),
+    }
+}
+
+/// The kind of an expected block, if it shows here: an empty one does not (SPEC M8).
+fn expected_kind(block: &Value) -> Option<&'static str> {
+    let has = |key: &str| block[key].as_str().is_some_and(|text| !text.is_empty());
+    match block["type"].as_str()? {
+        "text" | "refusal" => has("text").then_some("text"),
+        "thinking" => (has("text") || has("signature")).then_some("thinking"),
+        "redacted_thinking" => Some("thinking"),
+        "tool_call" => Some("tool_call"),
+        _ => None,
+    }
+}
+
+fn expected_usage(neutral: &Value) -> Usage {
+    let count = |key: &str| neutral[key].as_u64().unwrap_or_default();
+    let (cache_read, cache_write) = (count("cache_read_tokens"), count("cache_write_tokens"));
+    Usage {
+        input: count("input_tokens").saturating_sub(cache_read).saturating_sub(cache_write),
+        output: count("output_tokens"),
+        cache_read,
+        cache_write,
+        reasoning: count("reasoning_tokens"),
+    }
+}
