@@ -69,11 +69,10 @@ pub(super) fn excerpt(
         }
         excerpt.next += 1;
     }
-    let mut unshown = 0;
     loop {
         let before = reader.consumed;
         if excerpt.next - window.offset == window.limit {
-            excerpt.rest = reader.rest(size, before, unshown)?;
+            excerpt.rest = reader.rest(size, before, 0)?;
             return Ok(excerpt);
         }
         let Some(line) = reader.read()? else {
@@ -91,8 +90,7 @@ pub(super) fn excerpt(
         }
         numbered.push('\n');
         if excerpt.text.len() + numbered.len() > MAX_BYTES {
-            unshown = 1;
-            excerpt.rest = reader.rest(size, before, unshown)?;
+            excerpt.rest = reader.rest(size, before, 1)?;
             return Ok(excerpt);
         }
         excerpt.lossy |= std::str::from_utf8(kept).is_err();
