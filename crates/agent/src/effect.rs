@@ -35,6 +35,11 @@ impl Effect {
         Self { kind: EffectKind::Write, path: Some(path.into()), host: None, argv: None }
     }
 
+    /// Does something that cannot be told.
+    pub fn unknown() -> Self {
+        Self { kind: EffectKind::Unknown, path: None, host: None, argv: None }
+    }
+
     /// Runs a program.
     pub fn execute(argv: Vec<String>) -> Self {
         Self { kind: EffectKind::Execute, path: None, host: None, argv: Some(argv) }

@@ -1,0 +1,202 @@
+//! [`ConfigLayer`]: what one source sets.
+
+use std::collections::BTreeMap;
+
+use ai::{Api, Compat};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::permission::PermissionMode;
+
+/// What one source of configuration sets. Everything may be left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ConfigLayer {
+    /// The model to ask, as `PROVIDER/MODEL`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What is allowed without asking.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permission_mode: Option<PermissionMode>,
+    /// How long a model request and a command may take.
+    pub timeouts: TimeoutsLayer,
+    /// How long things may take to notice that they were cancelled.
+    pub cancel: CancelLayer,
+    /// How often a model request is tried again before its answer began.
+    pub retry: RetryLayer,
+    /// What a run may use at most.
+    pub limits: LimitsLayer,
+    /// Providers of one's own by name, and changes to the built-in ones.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub providers: BTreeMap<String, ProviderConfig>,
+}
+
+/// One provider.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ProviderConfig {
+    /// The wire format it speaks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api: Option<Api>,
+    /// Where it is, such as `http://127.0.0.1:8000/v1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    /// The environment variable that holds its key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_env: Option<String>,
+    /// The cap on output tokens of one answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u32>,
+    /// How its dialect differs from the plain form of its wire format.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compat: Option<Compat>,
+    /// Models to list by `coding-agent models`; others can be asked all the same.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<String>,
+}
+
+/// Waits, in milliseconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct TimeoutsLayer {
+    /// Until the connection stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connect_ms: Option<u64>,
+    /// Until the first byte of an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_byte_ms: Option<u64>,
+    /// Between two pieces of an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_ms: Option<u64>,
+    /// For a command that names no time of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_ms: Option<u64>,
+}
+
+/// Graces, in milliseconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CancelLayer {
+    /// Until a cancelled call is abandoned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grace_ms: Option<u64>,
+    /// Until a command that was asked to end is killed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kill_grace_ms: Option<u64>,
+}
+
+/// Retries of a model request.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RetryLayer {
+    /// Attempts in all, the first included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_attempts: Option<u32>,
+    /// From the first attempt to the last, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_elapsed_ms: Option<u64>,
+}
+
+/// What a run may use at most.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct LimitsLayer {
+    /// Turns: model requests with the calls that they make.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub max_turns: Option<u32>,
+    /// Tool calls at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub max_parallel_tool_calls: Option<usize>,
+}
+
+impl ConfigLayer {
+    /// This layer with a stronger one laid over it.
+    #[must_use]
+    pub fn under(mut self, over: Self) -> Self {
+        for (name, provider) in over.providers {
+            let below = self.providers.remove(&name).unwrap_or_default();
+            self.providers.insert(name, below.under(provider));
+        }
+        Self {
+            model: over.model.or(self.model),
+            permission_mode: over.permission_mode.or(self.permission_mode),
+            providers: self.providers,
+            timeouts: TimeoutsLayer {
+                connect_ms: over.timeouts.connect_ms.or(self.timeouts.connect_ms),
+                first_byte_ms: over.timeouts.first_byte_ms.or(self.timeouts.first_byte_ms),
+                idle_ms: over.timeouts.idle_ms.or(self.timeouts.idle_ms),
+                tool_ms: over.timeouts.tool_ms.or(self.timeouts.tool_ms),
+            },
+            cancel: CancelLayer {
+                grace_ms: over.cancel.grace_ms.or(self.cancel.grace_ms),
+                kill_grace_ms: over.cancel.kill_grace_ms.or(self.cancel.kill_grace_ms),
+            },
+            retry: RetryLayer {
+                max_attempts: over.retry.max_attempts.or(self.retry.max_attempts),
+                max_elapsed_ms: over.retry.max_elapsed_ms.or(self.retry.max_elapsed_ms),
+            },
+            limits: LimitsLayer {
+                max_turns: over.limits.max_turns.or(self.limits.max_turns),
+                max_parallel_tool_calls: over
+                    .limits
+                    .max_parallel_tool_calls
+                    .or(self.limits.max_parallel_tool_calls),
+            },
+        }
+    }
+
+    /// What is wrong with the values, beyond their types.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let at_least_one = |value: bool, key: &str| {
+            if value { Err(format!("{key} must be at least 1")) } else { Ok(()) }
+        };
+        at_least_one(self.limits.max_turns == Some(0), "limits.max_turns")?;
+        at_least_one(
+            self.limits.max_parallel_tool_calls == Some(0),
+            "limits.max_parallel_tool_calls",
+        )?;
+        at_least_one(self.retry.max_attempts == Some(0), "retry.max_attempts")?;
+        if self.permission_mode == Some(PermissionMode::Auto) {
+            return Err(
+                "permission mode auto needs the sandbox, which this version does not have; \
+                 use ask, accept-edits or bypass"
+                    .to_owned(),
+            );
+        }
+        Ok(())
+    }
+
+    /// What an untrusted project may set; the rest is named in `ignored`. A project can say which
+    /// model suits it and shorten waits and limits, but nothing that sends the conversation
+    /// elsewhere, hands out keys or lowers a guard.
+    #[must_use]
+    pub(crate) fn untrusted(mut self, ignored: &mut Vec<&'static str>) -> Self {
+        if !self.providers.is_empty() {
+            ignored.push("providers");
+            self.providers.clear();
+        }
+        match self.permission_mode {
+            None | Some(PermissionMode::ReadOnly) => {}
+            Some(_) => {
+                ignored.push("permission_mode");
+                self.permission_mode = None;
+            }
+        }
+        self
+    }
+}
+
+impl ProviderConfig {
+    fn under(self, over: Self) -> Self {
+        Self {
+            api: over.api.or(self.api),
+            base_url: over.base_url.or(self.base_url),
+            key_env: over.key_env.or(self.key_env),
+            max_output_tokens: over.max_output_tokens.or(self.max_output_tokens),
+            compat: over.compat.or(self.compat),
+            models: if over.models.is_empty() { self.models } else { over.models },
+        }
+    }
+}

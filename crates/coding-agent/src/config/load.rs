@@ -1,0 +1,323 @@
+//! Loading: from files, variables and options to one configuration.
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use crate::config::{Config, ConfigLayer};
+use crate::directories::{Directories, project_config_file};
+
+/// Variables with our prefix that are no settings: they say where things are.
+const OTHER_VARIABLES: &[&str] =
+    &["CODING_AGENT_HOME", "CODING_AGENT_SHARED", "CODING_AGENT_BIN", "CODING_AGENT_LOG"];
+
+/// A file of settings larger than this is not one.
+const MAX_CONFIG_BYTES: u64 = 1 << 20;
+
+/// Where configuration comes from, weakest first.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    /// The user's file; it need not exist.
+    pub user_file: Option<PathBuf>,
+    /// The project's file; it need not exist.
+    pub project_file: Option<PathBuf>,
+    /// All environment variables; those of other programs are passed over.
+    pub variables: Vec<(String, String)>,
+    /// `KEY=VALUE`, as given to `--config`.
+    pub assignments: Vec<String>,
+    /// What options of their own set.
+    pub options: ConfigLayer,
+}
+
+/// What the sources come to.
+#[derive(Clone, Debug)]
+pub struct LoadedConfig {
+    /// The settings.
+    pub config: Config,
+    /// The files that were read.
+    pub files: Vec<PathBuf>,
+    /// What was passed over, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// A source that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file is there and cannot be read.
+    #[error("cannot read {}: {source}", .path.display())]
+    Unreadable {
+        /// Which file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// What it says is no configuration. The message has line and column where there are any.
+    #[error("{place} is not a valid configuration: {message}")]
+    Invalid {
+        /// The file, variable or option.
+        place: String,
+        /// What is wrong.
+        message: String,
+    },
+}
+
+impl Sources {
+    /// The usual sources for a session in `root`.
+    pub fn usual(directories: Option<&Directories>, root: &Path) -> Self {
+        Self {
+            user_file: directories.map(Directories::config_file),
+            project_file: Some(project_config_file(root)),
+            // A name or value that is no text is none of ours.
+            variables: std::env::vars_os()
+                .filter_map(|(name, value)| {
+                    Some((name.into_string().ok()?, value.into_string().ok()?))
+                })
+                .collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Reads everything.
+    ///
+    /// # Errors
+    /// When a source that is there cannot be read or is wrong: settings are never half applied.
+    pub fn load(self) -> Result<LoadedConfig, ConfigError> {
+        let mut files = Vec::new();
+        let mut notes = Vec::new();
+        let mut layers = Vec::new();
+        if let Some(path) = self.user_file
+            && let Some(layer) = read_file(&path)?
+        {
+            layers.push(layer);
+            files.push(path);
+        }
+        if let Some(path) = self.project_file
+            && let Some(layer) = read_file(&path)?
+        {
+            let mut ignored = Vec::new();
+            layers.push(layer.untrusted(&mut ignored));
+            for key in ignored {
+                notes.push(format!(
+                    "{} sets `{key}`, which a project may not; it is ignored",
+                    path.display()
+                ));
+            }
+            files.push(path);
+        }
+        layers.push(
+            self.variables.iter().try_fold(ConfigLayer::default(), |below, variable| {
+                Ok(below.under(from_variable(variable, &mut notes)?))
+            })?,
+        );
+        for assignment in &self.assignments {
+            layers.push(from_assignment(assignment)?);
+        }
+        check(&self.options, "the command line")?;
+        layers.push(self.options);
+        Ok(LoadedConfig { config: Config::from_layers(layers), files, notes })
+    }
+}
+
+fn read_file(path: &Path) -> Result<Option<ConfigLayer>, ConfigError> {
+    let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if is_absent(&error) => return Ok(None),
+        Err(error) => return Err(unreadable(error)),
+    };
+    // A FIFO or a device in its place must not hang the program.
+    if !metadata.is_file() {
+        return Err(unreadable(io::Error::other("it is not a regular file")));
+    }
+    if metadata.len() > MAX_CONFIG_BYTES {
+        return Err(unreadable(io::Error::other("it is larger than 1 MiB")));
+    }
+    let text = fs::read_to_string(path).map_err(unreadable)?;
+    let place = path.display().to_string();
+    let layer: ConfigLayer = toml::from_str(&text).map_err(|error| ConfigError::Invalid {
+        place: place.clone(),
+        message: error.to_string(),
+    })?;
+    check(&layer, &place)?;
+    Ok(Some(layer))
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+fn check(layer: &ConfigLayer, place: &str) -> Result<(), ConfigError> {
+    layer.check().map_err(|message| ConfigError::Invalid { place: place.to_owned(), message })
+}
+
+/// `CODING_AGENT_RETRY__MAX_ATTEMPTS=3` is `retry.max_attempts = 3`.
+fn from_variable(
+    (name, value): &(String, String),
+    notes: &mut Vec<String>,
+) -> Result<ConfigLayer, ConfigError> {
+    let Some(key) = name.strip_prefix("CODING_AGENT_") else { return Ok(ConfigLayer::default()) };
+    if OTHER_VARIABLES.contains(&name.as_str()) {
+        return Ok(ConfigLayer::default());
+    }
+    let key = key.to_ascii_lowercase().replace("__", ".");
+    if !is_setting(&key) {
+        notes.push(format!("the variable {name} is no setting of this program; it is ignored"));
+        return Ok(ConfigLayer::default());
+    }
+    from_key_value(&key, value, &format!("the variable {name}"))
+}
+
+fn from_assignment(assignment: &str) -> Result<ConfigLayer, ConfigError> {
+    let place = format!("--config {assignment}");
+    match assignment.split_once('=') {
+        Some((key, value)) => from_key_value(key.trim(), value.trim(), &place),
+        None => Err(ConfigError::Invalid { place, message: "expected KEY=VALUE".to_owned() }),
+    }
+}
+
+/// Whether the first part of a dotted key is one of ours.
+fn is_setting(key: &str) -> bool {
+    let first = key.split('.').next().unwrap_or_default();
+    ["model", "permission_mode", "timeouts", "cancel", "retry", "limits", "providers"]
+        .contains(&first)
+}
+
+/// The value is TOML where it can be read as such and a plain string otherwise, so that nobody has to
+/// quote twice.
+fn from_key_value(key: &str, value: &str, place: &str) -> Result<ConfigLayer, ConfigError> {
+    let invalid = |message: String| ConfigError::Invalid { place: place.to_owned(), message };
+    if key.split('.').any(str::is_empty) {
+        return Err(invalid(format!("`{key}` is no key")));
+    }
+    let parsed = toml::from_str::<toml::Table>(&format!("value = {value}"))
+        .ok()
+        .filter(|table| table.len() == 1)
+        .and_then(|mut table| table.remove("value"))
+        .unwrap_or_else(|| toml::Value::String(value.to_owned()));
+    let read = |value: toml::Value| {
+        let table = key.rsplit('.').fold(value, |inner, part| {
+            toml::Value::Table(toml::Table::from_iter([(part.to_owned(), inner)]))
+        });
+        table.try_into::<ConfigLayer>().map_err(|error| error.to_string().trim().to_owned())
+    };
+    // `model = 5` read as a number would be refused where the string was meant.
+    let layer = read(parsed.clone()).or_else(|error| match parsed {
+        toml::Value::String(_) => Err(error),
+        _ => read(toml::Value::String(value.to_owned())).map_err(|_| error),
+    });
+    let layer = layer.map_err(invalid)?;
+    check(&layer, place)?;
+    Ok(layer)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::permission::PermissionMode;
+
+    use super::*;
+
+    fn variables(set: &[(&str, &str)]) -> Sources {
+        let variables =
+            set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Sources { variables, ..Sources::default() }
+    }
+
+    #[test]
+    fn stronger_sources_win() {
+        let directory = tempfile::tempdir().unwrap();
+        let user_file = directory.path().join("user.toml");
+        fs::write(
+            &user_file,
+            "model = 'a/user'\n[retry]\nmax_attempts = 2\nmax_elapsed_ms = 7\n[limits]\nmax_turns = 3",
+        )
+        .unwrap();
+        let mut sources = variables(&[
+            ("CODING_AGENT_MODEL", "b/variable"),
+            ("CODING_AGENT_RETRY__MAX_ATTEMPTS", "4"),
+            ("PATH", "/bin"),
+        ]);
+        sources.user_file = Some(user_file);
+        sources.assignments = vec!["retry.max_attempts=6".to_owned()];
+        sources.options.permission_mode = Some(PermissionMode::ReadOnly);
+        let config = sources.load().unwrap().config;
+        assert_eq!(config.model, "b/variable");
+        assert_eq!(config.retry_attempts, 6);
+        assert_eq!(config.retry_elapsed.as_millis(), 7);
+        assert_eq!(config.max_turns, 3);
+        assert_eq!(config.permission_mode, PermissionMode::ReadOnly);
+    }
+
+    #[test]
+    fn mistakes_are_reported_where_they_stand() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("config.toml");
+        let load = |text: &str| {
+            fs::write(&file, text).unwrap();
+            let sources = Sources { user_file: Some(file.clone()), ..Sources::default() };
+            sources.load().unwrap_err().to_string()
+        };
+        for (text, parts) in [
+            ("model = 'a'\nmodell = 'b'", &["line 2, column 1", "unknown field `modell`"][..]),
+            ("a = [1,", &["line 1"]),
+            ("[limits]\nmax_turns = 'x'", &["line 2, column 13", "invalid type"]),
+            ("[limits]\nmax_turns = 0", &["limits.max_turns must be at least 1"]),
+            ("permission_mode = 'auto'", &["needs the sandbox"]),
+        ] {
+            let error = load(text);
+            assert!(error.contains("config.toml"), "{error}");
+            for part in parts {
+                assert!(error.contains(part), "{part}: {error}");
+            }
+        }
+        let error = variables(&[("CODING_AGENT_LIMITS__MAX_TURNS", "many")]).load().unwrap_err();
+        assert!(error.to_string().starts_with("the variable CODING_AGENT_LIMITS__MAX_TURNS"));
+        for assignment in ["model", "=x", "nothing=1", "a..b=1"] {
+            let sources =
+                Sources { assignments: vec![assignment.to_owned()], ..Sources::default() };
+            let error = sources.load().unwrap_err().to_string();
+            assert!(error.starts_with(&format!("--config {assignment}")), "{error}");
+        }
+    }
+
+    /// SPEC P8
+    #[test]
+    fn an_untrusted_project_can_only_tighten() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("config.toml");
+        let load = |text: &str| {
+            fs::write(&file, text).unwrap();
+            let sources = Sources { project_file: Some(file.clone()), ..Sources::default() };
+            sources.load().unwrap()
+        };
+        let loaded = load(
+            "permission_mode = 'bypass'\n[providers.anthropic]\nbase_url = 'http://evil.example'",
+        );
+        assert_eq!(loaded.config.permission_mode, PermissionMode::Ask);
+        assert_eq!(loaded.config.providers.len(), 0);
+        assert_eq!(loaded.notes.len(), 2);
+        let loaded = load("permission_mode = 'read-only'");
+        assert_eq!(loaded.config.permission_mode, PermissionMode::ReadOnly);
+        assert_eq!(loaded.notes, [] as [String; 0]);
+    }
+
+    #[test]
+    fn a_setting_need_not_be_quoted_twice() {
+        for (assignment, model) in [
+            ("model=a/b", "a/b"),
+            ("model='a/b'", "a/b"),
+            ("model=5", "5"),
+            ("model=a b # c", "a b # c"),
+        ] {
+            let sources =
+                Sources { assignments: vec![assignment.to_owned()], ..Sources::default() };
+            assert_eq!(sources.load().unwrap().config.model, model);
+        }
+    }
+
+    #[test]
+    fn what_is_shown_can_be_read_again() {
+        let config = Config::from_layers([]);
+        let text = toml::to_string(&config.to_layer()).unwrap();
+        let layer: ConfigLayer = toml::from_str(&text).unwrap();
+        assert_eq!(Config::from_layers([layer]), config);
+    }
+}

@@ -1,0 +1,165 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use ai::{Api, Framing};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use coding_agent::PermissionMode;
+
+/// A coding agent that can be trusted with a real repository.
+#[derive(Debug, Parser)]
+#[command(name = "coding-agent", version, about, args_conflicts_with_subcommands = false)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+
+    /// The prompt, for the terminal interface, which does not exist yet: use -p.
+    #[arg(value_name = "PROMPT")]
+    pub(crate) interactive_prompt: Option<String>,
+
+    /// Works on this prompt without asking anybody and prints the answer. Piped standard input is
+    /// added to it.
+    #[arg(short = 'p', long = "print", value_name = "PROMPT", num_args = 0..=1, default_missing_value = "")]
+    pub(crate) prompt: Option<String>,
+
+    /// What is printed: the final text, one JSON object, or one event a line.
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output_format: OutputFormat,
+
+    /// Added to the system prompt.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) append_system_prompt: Option<String>,
+
+    /// Offers only these tools: names, separated by commas.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) allowed_tools: Option<Vec<String>>,
+
+    /// Does not offer these tools.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) disallowed_tools: Vec<String>,
+
+    /// Ends the run after this many model requests.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_turns: Option<u32>,
+
+    #[command(flatten)]
+    pub(crate) session: SessionArguments,
+}
+
+/// What a session is made with, for the commands that make one.
+#[derive(Debug, Args)]
+pub(crate) struct SessionArguments {
+    /// The model to ask, as PROVIDER/MODEL.
+    #[arg(long, value_name = "PROVIDER/MODEL", global = true)]
+    pub(crate) model: Option<String>,
+
+    /// What is allowed without asking: read-only, ask, accept-edits or bypass.
+    #[arg(long, value_name = "MODE", global = true)]
+    pub(crate) permission_mode: Option<PermissionMode>,
+
+    /// The working directory.
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) cwd: Option<PathBuf>,
+
+    /// A further directory that belongs to the workspace.
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) add_dir: Vec<PathBuf>,
+
+    /// Sets one key of the configuration, such as retry.max_attempts=1.
+    #[arg(long, value_name = "KEY=VALUE", global = true)]
+    pub(crate) config: Vec<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Finds and mends a bug in a small project, with a scripted model: no key, no network.
+    Demo {
+        /// What is printed.
+        #[arg(long, value_name = "FORMAT", default_value = "text")]
+        output_format: OutputFormat,
+    },
+    /// Turns a captured stream of a provider into normalised events or the message.
+    Decode(DecodeArguments),
+    /// Lists the tools, or runs one through the whole onion.
+    #[command(subcommand)]
+    Tool(ToolCommand),
+    /// Lists the providers and models that can be asked.
+    Models,
+    /// Says what is set up here and what this version cannot do.
+    Doctor,
+    /// Shows the configuration in force, or the JSON Schema of all settings.
+    #[command(subcommand)]
+    Config(ConfigCommand),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DecodeArguments {
+    /// The wire format of the stream: anthropic-messages or openai-chat.
+    #[arg(long, value_name = "API")]
+    pub(crate) api: Api,
+
+    /// What is printed: events, one a line, or the message that they come to.
+    #[arg(long, value_name = "FORMAT", default_value = "events")]
+    pub(crate) output_format: DecodeFormat,
+
+    /// The provider, which chooses the dialect.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) provider: Option<String>,
+
+    /// The model that was asked, where the stream does not say.
+    #[arg(long, value_name = "ID", id = "decode_model")]
+    pub(crate) model: Option<String>,
+
+    /// How the events are framed: sse, ndjson or aws-eventstream.
+    #[arg(long, value_name = "FRAMING", default_value = "sse")]
+    pub(crate) framing: Framing,
+
+    /// The file; `-` or nothing is standard input.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ToolCommand {
+    /// Prints the tools with the schemas of their arguments, as JSON.
+    List,
+    /// Runs tool calls without a model and prints each output as a line of JSON.
+    Run(ToolRunArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("calls").required(true).args(["name", "batch"]))]
+pub(crate) struct ToolRunArguments {
+    /// The tool.
+    #[arg(value_name = "NAME", requires = "args")]
+    pub(crate) name: Option<String>,
+
+    /// Its arguments, a JSON object.
+    #[arg(long, value_name = "JSON", requires = "name")]
+    pub(crate) args: Option<String>,
+
+    /// Calls in a file, or `-` for standard input: {"name": …, "args": …} a line, in one session.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) batch: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Prints the configuration in force, as TOML.
+    Show,
+    /// Prints the JSON Schema of the configuration.
+    Schema,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    Text,
+    Json,
+    StreamJson,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DecodeFormat {
+    Events,
+    Message,
+}

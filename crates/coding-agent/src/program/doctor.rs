@@ -1,0 +1,65 @@
+//! `doctor`: what is set up here, and what this version cannot do.
+
+use std::process::{Command, Stdio};
+
+use ai::BUILTIN_PROVIDERS;
+
+use crate::program::cli::SessionArguments;
+use crate::program::exit::Exit;
+use crate::program::failure::Failure;
+use crate::program::output::Output;
+use crate::program::session::Session;
+
+/// Prints the state of things. Nothing is sent anywhere and nothing is changed.
+pub(crate) fn run(arguments: &SessionArguments) -> Result<Exit, Failure> {
+    let session = Session::open(arguments)?;
+    session.report_notes();
+    let mut output = Output::new();
+    let mut line = |label: &str, text: &str| output.text(&format!("{label:<12} {text}"));
+    line("version", env!("CARGO_PKG_VERSION"))?;
+    line("platform", &format!("{} {}", std::env::consts::OS, std::env::consts::ARCH))?;
+    line("workspace", &session.workspace.cwd().display().to_string())?;
+    match &session.directories {
+        None => line("files", "no home directory is known: only options and variables count")?,
+        Some(directories) => {
+            let file = directories.config_file();
+            let state = if file.exists() { "" } else { " (not there)" };
+            line("config", &format!("{}{state}", file.display()))?;
+        }
+    }
+    line("model", &session.config.model)?;
+    line("mode", session.config.permission_mode.as_str())?;
+    let keys: Vec<&str> = BUILTIN_PROVIDERS
+        .iter()
+        .flat_map(|provider| provider.key_variables)
+        .copied()
+        .filter(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+        .collect();
+    line(
+        "keys",
+        if keys.is_empty() { "none in the environment".to_owned() } else { keys.join(", ") }
+            .as_str(),
+    )?;
+    for program in ["bash", "git", "rustc"] {
+        line(program, if is_there(program) { "found" } else { "not found" })?;
+    }
+    line(
+        "sandbox",
+        "none: Bash is not confined in this version. A command that is allowed can reach everything \
+         that you can, so every command asks, and mode auto is refused",
+    )?;
+    line("sessions", "not stored in this version: nothing can be resumed")?;
+    line("terminal", "no interface in this version: use -p; what would ask is denied")?;
+    output.flush()?;
+    Ok(Exit::Completed)
+}
+
+fn is_there(program: &str) -> bool {
+    Command::new(program)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}

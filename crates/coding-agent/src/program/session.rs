@@ -1,0 +1,148 @@
+//! [`Session`]: what a command works with: configuration, workspace, permission, tools, model.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use agent::{Model, Nobody, Tools};
+use ai::{Api, ApiKey, HttpClient, HttpProvider, ProviderEntry, RetryPolicy};
+use coding_agent::config::{Config, LoadedConfig, Sources};
+use coding_agent::{
+    BashSettings, Credentials, Directories, ExtensionLayer, LimitLayer, ModelName, Permission,
+    Policy, Processes, SCRIPTED_PROVIDER, Stack, Workspace, builtin_tools, provider_entry,
+};
+use scripted_model::ScriptedModel;
+
+use crate::program::cli::SessionArguments;
+use crate::program::failure::Failure;
+
+/// What a command works with. The session's commands end with it.
+pub(crate) struct Session {
+    pub(crate) config: Config,
+    pub(crate) loaded_files: Vec<PathBuf>,
+    pub(crate) notes: Vec<String>,
+    pub(crate) directories: Option<Directories>,
+    pub(crate) workspace: Arc<Workspace>,
+    pub(crate) permission: Permission,
+    pub(crate) processes: Processes,
+    pub(crate) tools: Tools,
+}
+
+/// A model to ask, and the server behind it where that is our own.
+pub(crate) struct ChosenModel {
+    pub(crate) model: Model,
+    /// Lives as long as the model is asked.
+    _scripted: Option<ScriptedModel>,
+}
+
+impl Session {
+    /// Reads the configuration and makes the tools. Nothing outside the process is changed.
+    pub(crate) fn open(arguments: &SessionArguments) -> Result<Self, Failure> {
+        let workspace = open_workspace(arguments)?;
+        let directories = Directories::find(variable);
+        let loaded = load_config(arguments, directories.as_ref(), workspace.cwd())?;
+        let LoadedConfig { config, files, notes } = loaded;
+        let own = directories.as_ref().map(Directories::secret).unwrap_or_default();
+        let policy = Policy {
+            mode: config.permission_mode,
+            credentials: Credentials::new(std::env::home_dir().as_deref(), &own),
+        };
+        let workspace = Arc::new(workspace);
+        let permission = Permission::new(Arc::clone(&workspace), policy, Arc::new(Nobody));
+        let stack = Stack {
+            extensions: ExtensionLayer::default(),
+            permission: permission.clone(),
+            limit: LimitLayer::default(),
+        };
+        let processes = Processes::default();
+        let mut settings = BashSettings::default();
+        settings.timeout = config.tool_timeout;
+        settings.kill_grace = config.kill_grace;
+        let tools = builtin_tools(&stack, &workspace, settings, &processes)
+            .map_err(|error| Failure::failed(format!("{error}; this is a defect")))?;
+        Ok(Self {
+            config,
+            loaded_files: files,
+            notes,
+            directories,
+            workspace,
+            permission,
+            processes,
+            tools,
+        })
+    }
+
+    /// Tells what of the configuration was passed over.
+    pub(crate) fn report_notes(&self) {
+        for note in &self.notes {
+            eprintln!("note: {note}");
+        }
+    }
+
+    /// The model that the configuration names, ready to be asked.
+    pub(crate) async fn model(&self) -> Result<ChosenModel, Failure> {
+        let usage = |error: &coding_agent::ModelError| Failure::usage(error).hint(error.hint());
+        let name = ModelName::parse(&self.config.model).map_err(|error| usage(&error))?;
+        let (entry, scripted) = if name.provider == SCRIPTED_PROVIDER {
+            let (entry, scripted) = start_scripted(&name.model, self.workspace.cwd()).await?;
+            (entry, Some(scripted))
+        } else {
+            let entry = provider_entry(&name.provider, &self.config, variable);
+            (entry.map_err(|error| usage(&error))?, None)
+        };
+        let mut policy = RetryPolicy::default();
+        policy.max_attempts = self.config.retry_attempts;
+        policy.max_elapsed = self.config.retry_elapsed;
+        let provider = HttpProvider::new(entry, HttpClient::new(self.config.timeouts));
+        let model =
+            Model::new(Arc::new(provider), name.model.clone()).layer(&ai::RetryLayer::new(policy));
+        Ok(ChosenModel { model, _scripted: scripted })
+    }
+}
+
+/// An environment variable that is text.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+fn open_workspace(arguments: &SessionArguments) -> Result<Workspace, Failure> {
+    let cwd = match &arguments.cwd {
+        Some(cwd) => cwd.clone(),
+        None => std::env::current_dir().map_err(|error| {
+            Failure::usage(format!("the working directory cannot be used: {error}"))
+                .hint("change to a directory that exists, or name one with --cwd")
+        })?,
+    };
+    Workspace::new(&cwd, &arguments.add_dir)
+        .map_err(|error| Failure::usage(&error).hint(error.hint()))
+}
+
+fn load_config(
+    arguments: &SessionArguments,
+    directories: Option<&Directories>,
+    root: &Path,
+) -> Result<LoadedConfig, Failure> {
+    let mut sources = Sources::usual(directories, root);
+    sources.assignments.clone_from(&arguments.config);
+    sources.options.model.clone_from(&arguments.model);
+    sources.options.permission_mode = arguments.permission_mode;
+    sources.load().map_err(|error| {
+        Failure::usage(error).hint("`coding-agent config schema` has all keys and their types")
+    })
+}
+
+async fn start_scripted(
+    script: &str,
+    base: &Path,
+) -> Result<(ProviderEntry, ScriptedModel), Failure> {
+    let script = scripted_model::load(script, base).map_err(|error| {
+        Failure::usage(error)
+            .hint("built in are scripted/hello and scripted/fix-loop; scripted/./FILE reads a file")
+    })?;
+    let server = ScriptedModel::start(script).await.map_err(|error| {
+        Failure::failed(format!("the scripted model cannot listen on loopback: {error}"))
+    })?;
+    let api = Api::AnthropicMessages;
+    let mut entry = ProviderEntry::new(SCRIPTED_PROVIDER, api, server.base_url(api));
+    entry.api_key = Some(ApiKey::new("scripted"));
+    Ok((entry, server))
+}

@@ -1,0 +1,141 @@
+//! `tool list` and `tool run`: the tools without a model.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use agent::{RunCancel, ToolCall, ToolOutput};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::program::cli::{SessionArguments, ToolRunArguments};
+use crate::program::exit::Exit;
+use crate::program::failure::Failure;
+use crate::program::output::Output;
+use crate::program::session::Session;
+use crate::program::signals::cancel_on_signals;
+
+/// A line of a batch longer than this is refused: no tool takes arguments of that size.
+const MAX_LINE_BYTES: u64 = 64 << 20;
+
+/// One line of a batch.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BatchLine {
+    name: String,
+    #[serde(default)]
+    args: Value,
+}
+
+/// Prints what the model is told of the tools.
+pub(crate) fn list(arguments: &SessionArguments) -> Result<Exit, Failure> {
+    let session = Session::open(arguments)?;
+    let mut output = Output::new();
+    output.pretty_json(&session.tools.specs())?;
+    output.flush()?;
+    Ok(Exit::Completed)
+}
+
+/// Runs one call, or each line of a batch before the next is read.
+pub(crate) async fn run(
+    session: &SessionArguments,
+    arguments: &ToolRunArguments,
+) -> Result<Exit, Failure> {
+    let session = Session::open(session)?;
+    session.report_notes();
+    let cancel = RunCancel::new();
+    let _signals = cancel_on_signals(cancel.clone(), session.processes.clone())?;
+    let mut calls = Calls { session, cancel, output: Output::new(), made: 0, failed: false };
+    match (&arguments.name, &arguments.args, &arguments.batch) {
+        (Some(name), Some(args), _) => {
+            let args = serde_json::from_str(args).map_err(|error| {
+                Failure::usage(format!("--args is not JSON: {error}"))
+                    .hint(r#"for example --args '{"path": "README.md"}'"#)
+            })?;
+            calls.make(name, args).await?;
+        }
+        (_, _, Some(batch)) => calls.batch(batch).await?,
+        (_, _, None) => {
+            return Err(Failure::usage("no call was given")
+                .hint("coding-agent tool run NAME --args JSON, or --batch FILE"));
+        }
+    }
+    Ok(calls.exit())
+}
+
+struct Calls {
+    session: Session,
+    cancel: RunCancel,
+    output: Output,
+    made: usize,
+    failed: bool,
+}
+
+impl Calls {
+    async fn batch(&mut self, file: &Path) -> Result<(), Failure> {
+        let input: Box<dyn Read + Send> = if file == Path::new("-") {
+            Box::new(io::stdin())
+        } else {
+            let file = File::open(file).map_err(|error| {
+                Failure::usage(format!("cannot read {}: {error}", file.display()))
+            })?;
+            Box::new(file)
+        };
+        let mut lines = BufReader::new(input);
+        for number in 1.. {
+            let mut line = Vec::new();
+            lines.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line).map_err(|error| {
+                Failure::usage(format!("line {number} of the batch cannot be read: {error}"))
+            })?;
+            if line.is_empty() || self.cancel.cause().is_some() {
+                break;
+            }
+            if line.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            let call: BatchLine = serde_json::from_slice(&line).map_err(|error| {
+                Failure::usage(format!("line {number} of the batch is no call: {error}"))
+                    .hint(r#"a line is {"name": "Read", "args": {"path": "README.md"}}"#)
+            })?;
+            self.make(&call.name, call.args).await?;
+        }
+        Ok(())
+    }
+
+    async fn make(&mut self, name: &str, args: Value) -> Result<(), Failure> {
+        self.made += 1;
+        let Some(tool) = self.session.tools.get(name) else {
+            let known: Vec<&str> =
+                self.session.tools.iter().map(|tool| tool.spec().name.as_str()).collect();
+            let message = format!("there is no tool {name}; the tools are {}", known.join(", "));
+            let output = ToolOutput::error(ai::ToolErrorKind::NotFound, message);
+            return self.print(&output);
+        };
+        let mut call = ToolCall::new(format!("call_{}", self.made), name, args);
+        call.cancel = self.cancel.token().child_token();
+        let grace = agent::CancelGrace::After(self.session.config.cancel_grace);
+        let output = tool.call_with_grace(call, grace).await.map_err(Failure::failed)?;
+        self.print(&output)
+    }
+
+    fn print(&mut self, output: &ToolOutput) -> Result<(), Failure> {
+        self.failed |= output.is_error;
+        let mut line = json!({"content": output.content, "is_error": output.is_error});
+        if let Some(kind) = output.error_kind {
+            line["error_kind"] = json!(kind);
+        }
+        line["details"] = output.details.clone();
+        self.output.json(&line)?;
+        self.output.flush()
+    }
+
+    fn exit(&self) -> Exit {
+        match self.cancel.cause() {
+            Some(agent::AbortCause::User) => Exit::Interrupted,
+            Some(_) => Exit::Terminated,
+            None if self.session.permission.unanswered() > 0 => Exit::Unanswered,
+            None if self.failed => Exit::Failed,
+            None => Exit::Completed,
+        }
+    }
+}
