@@ -38,7 +38,12 @@ impl AnswerBody {
         board: Arc<Board>,
         ticket: Option<Ticket>,
     ) -> Self {
-        Self { steps, end, length, waiting: None, board, line, ticket }
+        let mut body = Self { steps, end, length, waiting: None, board, line, ticket };
+        // hyper does not ask for an empty body at all.
+        if body.is_complete() {
+            body.finish(Progress::Answered);
+        }
+        body
     }
 
     /// A whole body that is sent at once.
@@ -84,9 +89,6 @@ impl Body for AnswerBody {
                     // hyper does not ask again for a body whose length it knows.
                     if self.is_complete() {
                         self.finish(Progress::Answered);
-                    }
-                    if bytes.is_empty() {
-                        continue;
                     }
                     return Poll::Ready(Some(Ok(Frame::data(bytes))));
                 }

@@ -122,7 +122,7 @@ fn outcome(dialect: Dialect, answer: &Answer<'_>, request_id: &str) -> Outcome {
             all.extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
             Outcome::Answer {
                 head: Head { status: *code, headers: all, length: Some(body.len()) },
-                steps: VecDeque::from([Step::Send(Bytes::from(body))]),
+                steps: send(Bytes::from(body)),
                 end: End::Complete,
             }
         }
@@ -149,6 +149,12 @@ fn outcome(dialect: Dialect, answer: &Answer<'_>, request_id: &str) -> Outcome {
             ..Overlay::none()
         }),
     }
+}
+
+/// The steps of a body that is sent at once. An empty one has none.
+pub(crate) fn send(body: Bytes) -> VecDeque<Step> {
+    let step = (!body.is_empty()).then_some(Step::Send(body));
+    step.into_iter().collect()
 }
 
 /// What a fault changes in a body.
@@ -194,7 +200,7 @@ impl Overlay {
             interruptions.extend(deltas.map(|event| (event.start, Step::Wait(Wait::Delay(delay)))));
         }
         if let Some((place, garbage)) = self.insert {
-            interruptions.push((place.min(limit), Step::Send(garbage)));
+            interruptions.extend(send(garbage).into_iter().map(|step| (place.min(limit), step)));
         }
         if let Some(place) = gate_place(turn, &events, bytes.len())
             && let Some(name) = &turn.gate

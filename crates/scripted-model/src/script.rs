@@ -75,6 +75,7 @@ pub struct Turn {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect: Option<Expect>,
     /// The answer's blocks, in order.
+    #[serde(deserialize_with = "block::blocks")]
     pub content: Vec<Block>,
     /// The tokens that are reported; estimated from the request and the content when absent.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "usage")]

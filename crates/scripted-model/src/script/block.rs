@@ -3,7 +3,10 @@
 //! In a file a block is one flat object; here it is an enum, so that a field that belongs to another
 //! type of block is refused, with its place in the file.
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
+
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 /// One piece of a scripted answer.
@@ -194,4 +197,31 @@ impl From<Block> for Flat {
             }
         }
     }
+}
+
+/// Reads a turn's blocks. A block's error says which block it is, because a place in a TOML array is
+/// known only to the array's begin.
+pub(super) fn blocks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Block>, D::Error> {
+    struct Blocks;
+
+    impl<'de> Visitor<'de> for Blocks {
+        type Value = Vec<Block>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an array of blocks")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<Vec<Block>, A::Error> {
+            let mut blocks = Vec::new();
+            while let Some(flat) = array.next_element::<Flat>()? {
+                let number = blocks.len() + 1;
+                let block = Block::try_from(flat)
+                    .map_err(|error| A::Error::custom(format_args!("block {number}: {error}")))?;
+                blocks.push(block);
+            }
+            Ok(blocks)
+        }
+    }
+
+    deserializer.deserialize_seq(Blocks)
 }

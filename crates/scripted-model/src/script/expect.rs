@@ -84,6 +84,20 @@ impl Expect {
         self
     }
 
+    /// Expects `text` in the system prompt.
+    #[must_use]
+    pub fn system_contains(mut self, text: impl Into<String>) -> Self {
+        self.system_contains.0.push(text.into());
+        self
+    }
+
+    /// Expects this model to be asked for.
+    #[must_use]
+    pub fn model(mut self, name: impl Into<String>) -> Self {
+        self.model = Some(name.into());
+        self
+    }
+
     /// The first thing that does not hold, in words.
     pub(crate) fn compare(&self, seen: &Conversation) -> Result<(), String> {
         if let Some(expected) = self.messages

@@ -1,0 +1,10 @@
+//! The server as its clients see it: bytes over TCP.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod client;
+mod faults;
+mod gates;
+mod playing;
+mod rules;
+mod scripts;
