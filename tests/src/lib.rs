@@ -1,3 +1,6 @@
 //! What the end-to-end suites share.
 
+pub mod bench;
 pub mod grammar;
+pub mod outline;
+pub mod program;
