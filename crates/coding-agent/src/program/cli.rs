@@ -49,7 +49,8 @@ pub(crate) struct Cli {
 /// What a session is made with, for the commands that make one.
 #[derive(Debug, Args)]
 pub(crate) struct SessionArguments {
-    /// The model to ask, as PROVIDER/MODEL.
+    /// The model to ask, as PROVIDER/MODEL. For `decode`, the model that was asked, where the stream
+    /// does not say.
     #[arg(long, value_name = "PROVIDER/MODEL", global = true)]
     pub(crate) model: Option<String>,
 
@@ -106,10 +107,6 @@ pub(crate) struct DecodeArguments {
     #[arg(long, value_name = "NAME")]
     pub(crate) provider: Option<String>,
 
-    /// The model that was asked, where the stream does not say.
-    #[arg(long, value_name = "ID", id = "decode_model")]
-    pub(crate) model: Option<String>,
-
     /// How the events are framed: sse, ndjson or aws-eventstream.
     #[arg(long, value_name = "FRAMING", default_value = "sse")]
     pub(crate) framing: Framing,
@@ -162,4 +159,16 @@ pub(crate) enum OutputFormat {
 pub(crate) enum DecodeFormat {
     Events,
     Message,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_contradicts_itself_nowhere() {
+        Cli::command().debug_assert();
+    }
 }

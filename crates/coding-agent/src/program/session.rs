@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use agent::{Model, Nobody, Tools};
 use ai::{Api, ApiKey, HttpClient, HttpProvider, ProviderEntry, RetryPolicy};
-use coding_agent::config::{Config, LoadedConfig, Sources};
+use coding_agent::config::{Config, ConfigError, LoadedConfig, Sources};
 use coding_agent::{
     BashSettings, Credentials, Directories, ExtensionLayer, LimitLayer, ModelName, Permission,
     Policy, Processes, SCRIPTED_PROVIDER, Stack, Workspace, builtin_tools, provider_entry,
@@ -126,7 +126,13 @@ fn load_config(
     sources.options.model.clone_from(&arguments.model);
     sources.options.permission_mode = arguments.permission_mode;
     sources.load().map_err(|error| {
-        Failure::usage(error).hint("`coding-agent config schema` has all keys and their types")
+        let hint = match &error {
+            ConfigError::Unreadable { .. } => "mend it, or move it out of the way",
+            ConfigError::Invalid { .. } => {
+                "`coding-agent config schema` has all keys and their types"
+            }
+        };
+        Failure::usage(error).hint(hint)
     })
 }
 
