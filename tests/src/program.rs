@@ -64,6 +64,7 @@ pub struct Program<'b> {
     arguments: Vec<OsString>,
     variables: Vec<(OsString, OsString)>,
     directory: PathBuf,
+    vanishes: bool,
     input: Input,
     output: Output,
     kept: Option<&'static str>,
@@ -89,6 +90,7 @@ impl Bench {
             arguments: arguments.into_iter().map(|argument| argument.as_ref().into()).collect(),
             variables,
             directory: self.work(),
+            vanishes: false,
             input: Input::Null,
             output: Output::Captured,
             kept: None,
@@ -143,6 +145,15 @@ impl<'b> Program<'b> {
     #[must_use]
     pub fn within(mut self, directory: impl Into<PathBuf>) -> Self {
         self.directory = directory.into();
+        self
+    }
+
+    /// Started in a directory that is made for it and removed before the program begins.
+    #[must_use]
+    pub fn within_vanished(mut self, directory: &Path) -> Self {
+        std::fs::create_dir(directory).unwrap();
+        self.directory = directory.to_owned();
+        self.vanishes = true;
         self
     }
 
@@ -204,7 +215,8 @@ impl<'b> Program<'b> {
     }
 
     fn command(&self) -> Command {
-        // Only a shell can start a program without a descriptor without a line of unsafe code.
+        // Only a shell can do this between fork and exec without a line of unsafe code.
+        let before = if self.vanishes { "rmdir \"$PWD\"; " } else { "" };
         let mut redirections = String::new();
         if matches!(self.input, Input::Closed) {
             redirections += " <&-";
@@ -212,11 +224,11 @@ impl<'b> Program<'b> {
         if matches!(self.output, Output::Closed) {
             redirections += " >&-";
         }
-        let mut command = if redirections.is_empty() {
+        let mut command = if redirections.is_empty() && before.is_empty() {
             Command::new(binary())
         } else {
             let mut shell = Command::new("/bin/sh");
-            shell.args(["-c", &format!("exec \"$0\" \"$@\"{redirections}")]).arg(binary());
+            shell.args(["-c", &format!("{before}exec \"$0\" \"$@\"{redirections}")]).arg(binary());
             shell
         };
         let stdin = match &self.input {
@@ -325,6 +337,14 @@ impl Running<'_> {
     pub fn signal(&self, signal: Signal) {
         let number = i32::try_from(self.child.id().expect("it has not ended")).unwrap();
         rustix::process::kill_process(Pid::from_raw(number).unwrap(), signal).unwrap();
+    }
+
+    /// Sends a signal again and again until it has ended.
+    pub async fn signal_until_ended(&mut self, signal: Signal) {
+        let again = Duration::from_millis(5);
+        while tokio::time::timeout(again, self.child.wait()).await.is_err() {
+            self.signal(signal);
+        }
     }
 
     /// Waits for its end and makes the checks of every run.

@@ -3,4 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod demo;
+mod ending;
 mod headless;
+mod wrong_input;
