@@ -4,5 +4,6 @@
 
 mod demo;
 mod ending;
+mod faults;
 mod headless;
 mod wrong_input;
