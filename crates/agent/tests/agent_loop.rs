@@ -960,3 +960,60 @@ async fn the_json_of_events_is_stable() {
         json!({"input": 20, "output": 2, "cache_read": 0, "cache_write": 0, "reasoning": 0})
     );
 }
+
+/// SPEC Q11: an answer that said no more than who it is from did not break off in the middle: its
+/// request was tried again where connections are made, and is not multiplied here.
+#[tokio::test]
+async fn an_answer_without_content_is_not_asked_for_again() {
+    let failed = StreamEvent::failed(ProviderError::new(ErrorKind::Network, "refused"));
+    let script = Script::new([vec![start(), failed]]);
+    let outcome = agent_loop(prompt("go"), context([]), config(&script)).result().await;
+    assert_eq!(reason_kind(&outcome.reason), "error(network)");
+    assert_eq!(script.requests().len(), 1);
+}
+
+/// The model is told what a person reads in the documentation, and nothing of Rust.
+#[test]
+fn a_derived_schema_is_plain() {
+    #[derive(Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only its schema is looked at")]
+    struct Arguments {
+        /// Where to begin.
+        offset: Option<u64>,
+        /// A name that is also a word of JSON Schema.
+        format: String,
+    }
+
+    struct Shaped;
+
+    impl Tool for Shaped {
+        type Arguments = Arguments;
+
+        fn name(&self) -> &str {
+            "Shaped"
+        }
+
+        fn description(&self) -> &str {
+            "For tests."
+        }
+
+        async fn run(&self, _: Arguments, _: &ToolCall) -> Result<ToolOutput, ToolError> {
+            Ok(ToolOutput::default())
+        }
+    }
+
+    assert_eq!(
+        OfferedTool::new(Shaped).unwrap().spec().input_schema,
+        json!({
+            "type": "object",
+            "properties": {
+                "offset": {"type": "integer", "minimum": 0, "description": "Where to begin."},
+                "format": {
+                    "type": "string",
+                    "description": "A name that is also a word of JSON Schema."
+                },
+            },
+            "required": ["format"],
+        })
+    );
+}

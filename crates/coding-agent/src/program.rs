@@ -28,7 +28,9 @@ use self::cli::{Cli, Command, ConfigCommand, ToolCommand};
 pub(crate) async fn run(cli: Cli) -> Result<Exit, Failure> {
     match &cli.command {
         Some(Command::Demo { output_format }) => demo::run(*output_format).await,
-        Some(Command::Decode(arguments)) => decode_command::run(arguments),
+        Some(Command::Decode(arguments)) => {
+            decode_command::run(arguments, cli.session.model.as_deref())
+        }
         Some(Command::Tool(ToolCommand::List)) => tool_command::list(&cli.session),
         Some(Command::Tool(ToolCommand::Run(arguments))) => {
             tool_command::run(&cli.session, arguments).await

@@ -8,7 +8,7 @@ use coding_agent::PermissionMode;
 
 /// A coding agent that can be trusted with a real repository.
 #[derive(Debug, Parser)]
-#[command(name = "coding-agent", version, about, args_conflicts_with_subcommands = false)]
+#[command(name = "coding-agent", version)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
@@ -49,7 +49,7 @@ pub(crate) struct Cli {
 /// What a session is made with, for the commands that make one.
 #[derive(Debug, Args)]
 pub(crate) struct SessionArguments {
-    /// The model to ask, as PROVIDER/MODEL.
+    /// The model to ask, as PROVIDER/MODEL; for `decode`, the model that was asked.
     #[arg(long, value_name = "PROVIDER/MODEL", global = true)]
     pub(crate) model: Option<String>,
 
@@ -105,10 +105,6 @@ pub(crate) struct DecodeArguments {
     /// The provider, which chooses the dialect.
     #[arg(long, value_name = "NAME")]
     pub(crate) provider: Option<String>,
-
-    /// The model that was asked, where the stream does not say.
-    #[arg(long, value_name = "ID", id = "decode_model")]
-    pub(crate) model: Option<String>,
 
     /// How the events are framed: sse, ndjson or aws-eventstream.
     #[arg(long, value_name = "FRAMING", default_value = "sse")]

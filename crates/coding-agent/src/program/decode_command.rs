@@ -17,13 +17,13 @@ use crate::program::output::Output;
 const PIECE: usize = 64 * 1024;
 
 /// Decodes a file or standard input, piece by piece: a capture may be longer than memory.
-pub(crate) fn run(arguments: &DecodeArguments) -> Result<Exit, Failure> {
+pub(crate) fn run(arguments: &DecodeArguments, model: Option<&str>) -> Result<Exit, Failure> {
     let mut input = open(arguments.file.as_deref())?;
     let provider = arguments.provider.clone();
     let options = DecodeOptions {
         compat: provider.as_deref().map(Compat::for_provider).unwrap_or_default(),
         provider: provider.unwrap_or_else(|| arguments.api.as_str().to_owned()),
-        model: arguments.model.clone().unwrap_or_default(),
+        model: model.unwrap_or_default().to_owned(),
         framing: arguments.framing,
     };
     let mut printer = Printer {
