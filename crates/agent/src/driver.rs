@@ -72,6 +72,10 @@ struct Attempt {
 #[derive(Default)]
 struct TurnRecord {
     open: bool,
+    /// Model requests of this turn.
+    attempts: u32,
+    /// Why the last attempt was taken back.
+    superseded: Option<ProviderError>,
     message: Option<Arc<Message>>,
     /// The calls of `message`, while they are dealt with.
     calls: Vec<ai::ToolCall>,
@@ -223,6 +227,17 @@ impl Driver {
         repair: bool,
     ) -> Result<Answer, (RunFailure, String)> {
         let (request, offered) = self.prepare(repair).await.map_err(hook_failure)?;
+        if let Some(error) = self.turn.superseded.take() {
+            self.emit(AgentEvent::Retry {
+                run: self.config.run,
+                turn: self.machine.turn(),
+                attempt: self.turn.attempts,
+                after_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX),
+                kind: error.kind,
+                message: error.message,
+            });
+        }
+        self.turn.attempts += 1;
         let mut attempt =
             Attempt { message: self.empty_answer(), shown: false, begun: false, offered };
         let cancelled = self.cancel.token().clone();
@@ -362,12 +377,10 @@ impl Driver {
     fn discard(&mut self) {
         self.turn.open_message = None;
         let Some(attempt) = self.attempt.take() else { return };
-        if let (Some(error), true) = (&attempt.message.error, attempt.shown) {
-            tracing::debug!(%error, "an answer is asked for again");
-        }
         if attempt.shown {
             self.emit(AgentEvent::MessageDiscard { message_id: attempt.message.id });
         }
+        self.turn.superseded = attempt.message.error;
     }
 
     async fn ask_request_error(&mut self) -> Result<Mend, (RunFailure, String)> {

@@ -100,6 +100,10 @@ impl OfferedTool {
             .into_root_schema_for::<T::Arguments>();
         let mut input_schema = schema.to_value();
         plain(&mut input_schema);
+        if let Some(object) = input_schema.as_object_mut() {
+            // The tool's own description says what it is.
+            object.remove("description");
+        }
         let spec = ToolSpec {
             name: tool.name().to_owned(),
             description: tool.description().to_owned(),

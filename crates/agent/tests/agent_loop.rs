@@ -11,7 +11,7 @@ use agent::{
     ABANDONED, AbortCause, AgentContext, AgentEvent, AgentLoopConfig, CancelGrace, ClaimSize,
     CountingIdentity, Discipline, EndReason, ExecutionMode, FailureKind, HookError, InputQueue,
     MachineLimits, MessageHead, Model, NOT_DISPATCHED, OfferedTool, Run, RunFailure, Tool,
-    ToolCall, ToolError, ToolOutput, Tools, agent_loop,
+    ToolCall, ToolError, ToolFault, ToolOutput, Tools, agent_loop,
 };
 use ai::{
     Assembler, ErrorKind, EventStream, History, Message, MessageId, ModelStream, Origin, Provider,
@@ -623,6 +623,7 @@ async fn a_broken_answer_is_discarded() {
         update text_delta 0
         update text_end 0
         message_discard
+        retry 1 truncated_stream
         message_start assistant
         update text_start 0
         update text_delta 0
@@ -1016,4 +1017,82 @@ fn a_derived_schema_is_plain() {
             "required": ["format"],
         })
     );
+}
+
+/// SPEC T5: a fault of the host stops new calls, lets the started ones end, gives every call a result
+/// and ends the run.
+#[tokio::test]
+async fn a_fault_of_the_host_closes_the_batch_and_the_run() {
+    #[derive(Clone)]
+    struct Broken;
+
+    impl tower::Service<ToolCall> for Broken {
+        type Response = ToolOutput;
+        type Error = ToolFault;
+        type Future = std::future::Ready<Result<ToolOutput, ToolFault>>;
+
+        fn poll_ready(
+            &mut self,
+            _: &mut std::task::Context<'_>,
+        ) -> std::task::Poll<Result<(), ToolFault>> {
+            std::task::Poll::Ready(Ok(()))
+        }
+
+        fn call(&mut self, _: ToolCall) -> Self::Future {
+            std::future::ready(Err(ToolFault::host("the log cannot be written")))
+        }
+    }
+
+    let breaks = tool("Breaks", ExecutionMode::Parallel, |_, _| async {
+        Ok(ToolOutput::text("never reached"))
+    })
+    .layer(&tower::layer::layer_fn(|_| Broken));
+    let slow = tool("Slow", ExecutionMode::Parallel, |_, _| async {
+        for _ in 0..50 {
+            tokio::task::yield_now().await;
+        }
+        Ok(ToolOutput::text("ended"))
+    });
+    let script = Script::new([makes(&[
+        ("slow", "Slow", r#"{"path":"x"}"#),
+        ("breaks", "Breaks", r#"{"path":"x"}"#),
+        ("later", "Edit", r#"{"path":"x"}"#),
+    ])]);
+    let run = agent_loop(prompt("go"), context([slow, breaks, edit()]), config(&script));
+    let outcome = run.result().await;
+    let reason = EndReason::Error {
+        cause: FailureKind::Run(RunFailure::Host),
+        message: "the log cannot be written".into(),
+        turn: 1,
+    };
+    assert_eq!(outcome.reason, reason);
+    let results = results(&outcome.messages);
+    let words: Vec<_> = results.iter().map(|(id, _, text)| (id.as_str(), text.as_str())).collect();
+    assert_eq!(
+        words,
+        [
+            ("slow", "ended"),
+            ("breaks", "the log cannot be written"),
+            ("later", "tool call aborted before dispatch: the log cannot be written"),
+        ]
+    );
+}
+
+/// SPEC L6, L7: input that arrives while the last allowed turn runs stays in its queue.
+#[tokio::test]
+async fn input_at_the_limit_stays_where_it_is() {
+    use agent::InputSource;
+    let steering = InputQueue::new(ClaimSize::All);
+    let late = steering.clone();
+    let steers = tool("Steers", ExecutionMode::Exclusive, move |_, _| {
+        late.push(UserMessage::text("too late", Origin::Steer));
+        async { Ok(ToolOutput::text("ok")) }
+    });
+    let script = Script::new([makes(&[("a", "Steers", r#"{"path":"x"}"#)])]);
+    let mut config = config(&script);
+    config.limits = MachineLimits { max_turns: Some(1) };
+    config.steering = Some(Arc::new(steering.clone()));
+    let outcome = agent_loop(prompt("go"), context([steers]), config).result().await;
+    assert_eq!(outcome.reason, EndReason::IterationLimit);
+    assert_eq!(steering.claim().len(), 1);
 }

@@ -105,6 +105,14 @@ impl Session {
     }
 }
 
+/// However a command of the program ends, the session's commands end with it: also those whose calls
+/// were abandoned and are still at work when the runtime goes.
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.processes.kill_all();
+    }
+}
+
 /// An environment variable that is text.
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
