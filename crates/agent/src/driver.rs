@@ -61,7 +61,10 @@ pub(crate) struct Driver {
 /// The last answer, until it is committed or discarded.
 struct Attempt {
     message: AssistantMessage,
-    started: bool,
+    /// Watchers saw it begin.
+    shown: bool,
+    /// Something of the answer came, so that it broke off in the middle if it failed.
+    begun: bool,
     offered: Tools,
 }
 
@@ -69,6 +72,10 @@ struct Attempt {
 #[derive(Default)]
 struct TurnRecord {
     open: bool,
+    /// Model requests of this turn.
+    attempts: u32,
+    /// Why the last attempt was taken back.
+    superseded: Option<ProviderError>,
     message: Option<Arc<Message>>,
     /// The calls of `message`, while they are dealt with.
     calls: Vec<ai::ToolCall>,
@@ -220,7 +227,19 @@ impl Driver {
         repair: bool,
     ) -> Result<Answer, (RunFailure, String)> {
         let (request, offered) = self.prepare(repair).await.map_err(hook_failure)?;
-        let mut attempt = Attempt { message: self.empty_answer(), started: false, offered };
+        if let Some(error) = self.turn.superseded.take() {
+            self.emit(AgentEvent::Retry {
+                run: self.config.run,
+                turn: self.machine.turn(),
+                attempt: self.turn.attempts,
+                after_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX),
+                kind: error.kind,
+                message: error.message,
+            });
+        }
+        self.turn.attempts += 1;
+        let mut attempt =
+            Attempt { message: self.empty_answer(), shown: false, begun: false, offered };
         let cancelled = self.cancel.token().clone();
         let waited = cancelled.run_until_cancelled(tokio::time::sleep(after)).await;
         let message = if waited.is_some() {
@@ -233,7 +252,7 @@ impl Driver {
         let answer = Answer {
             stop_reason: attempt.message.stop_reason,
             error: attempt.message.error.as_ref().map(|error| error.kind),
-            started: attempt.started,
+            begun: attempt.begun,
             calls: attempt.message.tool_calls().count(),
             violation: attempt.message.violation.is_some(),
         };
@@ -313,6 +332,7 @@ impl Driver {
                 | StreamEvent::ToolcallEnd { .. }
                 | StreamEvent::Opaque { .. } => {
                     self.show_start(attempt);
+                    attempt.begun = true;
                     self.emit(AgentEvent::MessageUpdate { message_id: id.clone(), event });
                 }
             }
@@ -320,10 +340,10 @@ impl Driver {
     }
 
     fn show_start(&mut self, attempt: &mut Attempt) {
-        if attempt.started {
+        if attempt.shown {
             return;
         }
-        attempt.started = true;
+        attempt.shown = true;
         let AssistantMessage { id, timestamp, provider, api, model, .. } = &attempt.message;
         self.turn.open_message = Some(id.clone());
         self.emit(AgentEvent::MessageStart {
@@ -357,12 +377,10 @@ impl Driver {
     fn discard(&mut self) {
         self.turn.open_message = None;
         let Some(attempt) = self.attempt.take() else { return };
-        if let (Some(error), true) = (&attempt.message.error, attempt.started) {
-            tracing::debug!(%error, "an answer is asked for again");
-        }
-        if attempt.started {
+        if attempt.shown {
             self.emit(AgentEvent::MessageDiscard { message_id: attempt.message.id });
         }
+        self.turn.superseded = attempt.message.error;
     }
 
     async fn ask_request_error(&mut self) -> Result<Mend, (RunFailure, String)> {

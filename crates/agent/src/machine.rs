@@ -164,8 +164,8 @@ pub struct Answer {
     pub stop_reason: StopReason,
     /// With which error, if it failed.
     pub error: Option<ErrorKind>,
-    /// Something of it was shown.
-    pub started: bool,
+    /// Something of it came before it ended.
+    pub begun: bool,
     /// How many complete calls it holds.
     pub calls: usize,
     /// Calls were written as text.
@@ -506,7 +506,7 @@ impl Machine {
                 | ErrorKind::Overloaded
                 | ErrorKind::Server
         );
-        answer.started && breaks_off && self.attempt.mid_answer_retries < MAX_MID_ANSWER_RETRIES
+        answer.begun && breaks_off && self.attempt.mid_answer_retries < MAX_MID_ANSWER_RETRIES
     }
 
     fn mended(&mut self, answer: &Answer, mend: Mend) -> Action {

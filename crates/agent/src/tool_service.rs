@@ -99,8 +99,10 @@ impl OfferedTool {
             .into_generator()
             .into_root_schema_for::<T::Arguments>();
         let mut input_schema = schema.to_value();
+        plain(&mut input_schema);
         if let Some(object) = input_schema.as_object_mut() {
-            object.remove("title");
+            // The tool's own description says what it is.
+            object.remove("description");
         }
         let spec = ToolSpec {
             name: tool.name().to_owned(),
@@ -195,6 +197,31 @@ impl OfferedTool {
 impl fmt::Debug for OfferedTool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OfferedTool").field("name", &self.spec.name).finish_non_exhaustive()
+    }
+}
+
+/// Leaves out of a derived schema what tells a model nothing: titles, Rust's number formats, and
+/// `null` beside the type of an argument that may be left out anyway.
+fn plain(schema: &mut Value) {
+    match schema {
+        Value::Array(items) => items.iter_mut().for_each(plain),
+        Value::Object(object) => {
+            // An argument may be called by these names too; then its value is a schema, not a word.
+            for word in ["title", "format"] {
+                if object.get(word).is_some_and(Value::is_string) {
+                    object.remove(word);
+                }
+            }
+            if let Some(Value::Array(types)) = object.get_mut("type") {
+                types.retain(|kind| kind != "null");
+                if let [only] = types.as_slice() {
+                    let only = only.clone();
+                    object.insert("type".to_owned(), only);
+                }
+            }
+            object.values_mut().for_each(plain);
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 

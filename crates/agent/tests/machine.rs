@@ -12,7 +12,7 @@ use ai::{ErrorKind, StopReason};
 use proptest::prelude::*;
 
 fn done() -> Answer {
-    Answer { stop_reason: StopReason::Stop, error: None, started: true, calls: 0, violation: false }
+    Answer { stop_reason: StopReason::Stop, error: None, begun: true, calls: 0, violation: false }
 }
 
 fn calls(calls: usize) -> Answer {
@@ -28,7 +28,7 @@ fn failed(kind: ErrorKind) -> Answer {
 }
 
 fn refused_connection() -> Answer {
-    Answer { started: false, ..failed(ErrorKind::Network) }
+    Answer { begun: false, ..failed(ErrorKind::Network) }
 }
 
 fn violation() -> Answer {
@@ -397,10 +397,10 @@ fn any_answer() -> impl Strategy<Value = Answer> {
         Just(ErrorKind::Server),
     ];
     (stop_reason, error, any::<bool>(), 0..4_usize, any::<bool>()).prop_map(
-        |(stop_reason, error, started, calls, violation)| Answer {
+        |(stop_reason, error, begun, calls, violation)| Answer {
             stop_reason,
             error: (stop_reason == StopReason::Error).then_some(error),
-            started,
+            begun,
             calls,
             violation,
         },

@@ -10,6 +10,7 @@ use crate::permission::PermissionMode;
 
 /// What one source of configuration sets. Everything may be left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "coding-agent configuration")]
 #[serde(default, deny_unknown_fields)]
 pub struct ConfigLayer {
     /// The model to ask, as `PROVIDER/MODEL`.
@@ -158,13 +159,6 @@ impl ConfigLayer {
             "limits.max_parallel_tool_calls",
         )?;
         at_least_one(self.retry.max_attempts == Some(0), "retry.max_attempts")?;
-        if self.permission_mode == Some(PermissionMode::Auto) {
-            return Err(
-                "permission mode auto needs the sandbox, which this version does not have; \
-                 use ask, accept-edits or bypass"
-                    .to_owned(),
-            );
-        }
         Ok(())
     }
 

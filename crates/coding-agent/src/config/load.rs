@@ -260,7 +260,6 @@ mod tests {
             ("a = [1,", &["line 1"]),
             ("[limits]\nmax_turns = 'x'", &["line 2, column 13", "invalid type"]),
             ("[limits]\nmax_turns = 0", &["limits.max_turns must be at least 1"]),
-            ("permission_mode = 'auto'", &["needs the sandbox"]),
         ] {
             let error = load(text);
             assert!(error.contains("config.toml"), "{error}");

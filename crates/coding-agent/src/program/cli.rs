@@ -8,7 +8,7 @@ use coding_agent::PermissionMode;
 
 /// A coding agent that can be trusted with a real repository.
 #[derive(Debug, Parser)]
-#[command(name = "coding-agent", version, about, args_conflicts_with_subcommands = false)]
+#[command(name = "coding-agent", version)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
@@ -49,8 +49,7 @@ pub(crate) struct Cli {
 /// What a session is made with, for the commands that make one.
 #[derive(Debug, Args)]
 pub(crate) struct SessionArguments {
-    /// The model to ask, as PROVIDER/MODEL. For `decode`, the model that was asked, where the stream
-    /// does not say.
+    /// The model to ask, as PROVIDER/MODEL; for `decode`, the model that was asked.
     #[arg(long, value_name = "PROVIDER/MODEL", global = true)]
     pub(crate) model: Option<String>,
 

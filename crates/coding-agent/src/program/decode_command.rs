@@ -16,8 +16,7 @@ use crate::program::output::Output;
 /// Bytes read at once.
 const PIECE: usize = 64 * 1024;
 
-/// Decodes a file or standard input, piece by piece: a capture may be longer than memory. `model` is
-/// what was asked, where the stream does not say.
+/// Decodes a file or standard input, piece by piece: a capture may be longer than memory.
 pub(crate) fn run(arguments: &DecodeArguments, model: Option<&str>) -> Result<Exit, Failure> {
     let mut input = open(arguments.file.as_deref())?;
     let provider = arguments.provider.clone();

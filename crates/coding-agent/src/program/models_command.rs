@@ -1,5 +1,6 @@
 //! `models`: who can be asked.
 
+use ai::{Api, BuiltinProvider};
 use coding_agent::{ModelError, SCRIPTED_PROVIDER, provider_entry, provider_names};
 
 use crate::program::cli::SessionArguments;
@@ -26,7 +27,9 @@ pub(crate) fn run(arguments: &SessionArguments) -> Result<Exit, Failure> {
                 row(&name, entry.api.as_str(), &format!("{ready}, {}", entry.endpoint()))
             }
             Err(ModelError::NoKey { variable, .. }) => {
-                row(&name, "", &format!("{variable} is not set"))
+                let own = session.config.providers.get(&name).and_then(|own| own.api);
+                let api = own.or_else(|| BuiltinProvider::find(&name).map(|builtin| builtin.api));
+                row(&name, api.map_or("", Api::as_str), &format!("{variable} is not set"))
             }
             Err(error) => row(&name, "", &error.to_string()),
         };

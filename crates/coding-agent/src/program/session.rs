@@ -41,6 +41,12 @@ impl Session {
         let directories = Directories::find(variable);
         let loaded = load_config(arguments, directories.as_ref(), workspace.cwd())?;
         let LoadedConfig { config, files, notes } = loaded;
+        if config.permission_mode == coding_agent::PermissionMode::Auto {
+            return Err(Failure::usage(
+                "permission mode auto needs the sandbox, which this version does not have",
+            )
+            .hint("use ask, accept-edits or bypass"));
+        }
         let own = directories.as_ref().map(Directories::secret).unwrap_or_default();
         let policy = Policy {
             mode: config.permission_mode,
@@ -99,6 +105,14 @@ impl Session {
     }
 }
 
+/// However a command of the program ends, the session's commands end with it: also those whose calls
+/// were abandoned and are still at work when the runtime goes.
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.processes.kill_all();
+    }
+}
+
 /// An environment variable that is text.
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
@@ -141,8 +155,10 @@ async fn start_scripted(
     base: &Path,
 ) -> Result<(ProviderEntry, ScriptedModel), Failure> {
     let script = scripted_model::load(script, base).map_err(|error| {
-        Failure::usage(error)
-            .hint("built in are scripted/hello and scripted/fix-loop; scripted/./FILE reads a file")
+        Failure::usage(error).hint(
+            "scripted/hello and scripted/fix-loop are built in; scripted/./FILE reads a file in the \
+             form that docs/scripted-model.md describes",
+        )
     })?;
     let server = ScriptedModel::start(script).await.map_err(|error| {
         Failure::failed(format!("the scripted model cannot listen on loopback: {error}"))

@@ -63,6 +63,15 @@ pub(crate) async fn run(
     Ok(calls.exit())
 }
 
+type Lines = BufReader<Box<dyn Read + Send>>;
+
+/// The next line with its end, empty at the end of the input, and the rest.
+fn read_line(mut lines: Lines) -> io::Result<(Vec<u8>, Lines)> {
+    let mut line = Vec::new();
+    lines.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line)?;
+    Ok((line, lines))
+}
+
 struct Calls {
     session: Session,
     cancel: RunCancel,
@@ -81,13 +90,22 @@ impl Calls {
             })?;
             Box::new(file)
         };
-        let mut lines = BufReader::new(input);
+        let mut lines: Lines = BufReader::new(input);
         for number in 1.. {
-            let mut line = Vec::new();
-            lines.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line).map_err(|error| {
-                Failure::usage(format!("line {number} of the batch cannot be read: {error}"))
-            })?;
-            if line.is_empty() || self.cancel.cause().is_some() {
+            // Whoever writes the lines may take long over one; a signal must not wait for it.
+            let reading = tokio::task::spawn_blocking(move || read_line(lines));
+            let Some(read) = self.cancel.token().run_until_cancelled(reading).await else { break };
+            let line = match read.map_err(io::Error::other).and_then(|read| read) {
+                Ok((line, rest)) => {
+                    lines = rest;
+                    line
+                }
+                Err(error) => {
+                    let message = format!("line {number} of the batch cannot be read: {error}");
+                    return Err(Failure::usage(message));
+                }
+            };
+            if line.is_empty() {
                 break;
             }
             if line.iter().all(u8::is_ascii_whitespace) {
