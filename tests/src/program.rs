@@ -353,6 +353,14 @@ impl Running<'_> {
     /// When it hangs or breaks a rule.
     pub async fn end(mut self) -> Ended {
         drop(self.input.take());
+        self.end_with_input_open().await
+    }
+
+    /// The same while its standard input stays open.
+    ///
+    /// # Panics
+    /// When it hangs or breaks a rule.
+    pub async fn end_with_input_open(mut self) -> Ended {
         let output = tokio::spawn(rest(self.output.take().map(Lines::into_inner)));
         let errors = tokio::spawn(rest(Some(self.errors.into_inner())));
         let status = match tokio::time::timeout(HANGS_AFTER, self.child.wait()).await {

@@ -2,8 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod calls;
 mod demo;
 mod ending;
 mod faults;
 mod headless;
+mod tool_run;
 mod wrong_input;
