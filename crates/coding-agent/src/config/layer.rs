@@ -92,6 +92,7 @@ pub struct CancelLayer {
 pub struct RetryLayer {
     /// Attempts in all, the first included.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub max_attempts: Option<u32>,
     /// From the first attempt to the last, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
