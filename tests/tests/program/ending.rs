@@ -3,7 +3,7 @@
 use ai::Api;
 use rustix::process::Signal;
 use scripted_model::{Fault, Script, ScriptedModel, Turn};
-use serde_json::{Value, json};
+use serde_json::json;
 use tests::bench::Bench;
 use tests::outline::outline;
 use tests::program::Running;
@@ -19,11 +19,11 @@ async fn play(turns: impl IntoIterator<Item = Turn>) -> ScriptedModel {
 #[tokio::test]
 async fn a_failed_run_exits_with_one() {
     let call = || Turn::new().call("Read", json!({"path": "a.txt"}));
-    let cases: [(&str, Vec<Turn>, &[&str], Value, &str); 5] = [
+    let cases = [
         (
             "auth",
             vec![Turn::fault_only(Fault::status(401))],
-            &[],
+            &[][..],
             json!({"kind": "error", "cause": "auth", "turn": 1, "message": "MESSAGE"}),
             "error: auth: MESSAGE\n",
         ),

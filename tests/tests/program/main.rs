@@ -7,5 +7,7 @@ mod demo;
 mod ending;
 mod faults;
 mod headless;
+mod inspection;
+mod secrets;
 mod tool_run;
 mod wrong_input;
