@@ -226,7 +226,10 @@ impl Driver {
         after: std::time::Duration,
         repair: bool,
     ) -> Result<Answer, (RunFailure, String)> {
-        let (request, offered) = self.prepare(repair).await.map_err(hook_failure)?;
+        let cancelled = self.cancel.token().clone();
+        // A hook may take its time; a cancelled run does not wait for it.
+        let prepared = cancelled.run_until_cancelled(self.prepare(repair)).await;
+        let prepared = prepared.transpose().map_err(hook_failure)?;
         if let Some(error) = self.turn.superseded.take() {
             self.emit(AgentEvent::Retry {
                 run: self.config.run,
@@ -238,14 +241,21 @@ impl Driver {
             });
         }
         self.turn.attempts += 1;
-        let mut attempt =
-            Attempt { message: self.empty_answer(), shown: false, begun: false, offered };
-        let cancelled = self.cancel.token().clone();
+        let mut attempt = Attempt {
+            message: self.empty_answer(),
+            shown: false,
+            begun: false,
+            offered: Tools::none(),
+        };
         let waited = cancelled.run_until_cancelled(tokio::time::sleep(after)).await;
-        let message = if waited.is_some() {
-            self.stream(request, &mut attempt).await
-        } else {
-            Assembler::new(attempt.message.id.clone(), attempt.message.timestamp).abort()
+        let message = match (prepared, waited) {
+            (Some((request, offered)), Some(())) => {
+                attempt.offered = offered;
+                self.stream(request, &mut attempt).await
+            }
+            (None, _) | (_, None) => {
+                Assembler::new(attempt.message.id.clone(), attempt.message.timestamp).abort()
+            }
         };
         attempt.message = self.with_origin(message);
         self.usage = self.usage.plus(attempt.message.usage);
@@ -385,7 +395,13 @@ impl Driver {
 
     async fn ask_request_error(&mut self) -> Result<Mend, (RunFailure, String)> {
         match (&self.config.on_model_error, &self.attempt) {
-            (Some(hook), Some(attempt)) => hook.mend(&attempt.message).await.map_err(hook_failure),
+            (Some(hook), Some(attempt)) => {
+                let mend = hook.mend(&attempt.message);
+                match self.cancel.token().run_until_cancelled(mend).await {
+                    Some(mend) => mend.map_err(hook_failure),
+                    None => Ok(Mend::Decline),
+                }
+            }
             (None, _) | (_, None) => Ok(Mend::Decline),
         }
     }

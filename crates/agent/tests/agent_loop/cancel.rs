@@ -104,3 +104,22 @@ async fn a_dropped_run_ends() {
     assert!(last.ends_with("aborted(dropped)"), "{last}");
     assert_eq!(script.open.load(Ordering::SeqCst), 0);
 }
+
+/// SPEC L11: a hook that never answers does not hold up a cancelled run.
+#[tokio::test]
+async fn a_hanging_hook_does_not_hold_up_a_cancelled_run() {
+    let script = Script::new([]);
+    let mut config = config(&script);
+    let asked = Arc::new(Notify::new());
+    let tell = Arc::clone(&asked);
+    config.prepare_context = Some(Arc::new(move |_: agent::AgentContext| {
+        tell.notify_one();
+        std::future::pending::<Result<agent::AgentContext, agent::HookError>>()
+    }));
+    let run = agent_loop(prompt("go"), context([]), config);
+    asked.notified().await;
+    run.cancel().cancel(AbortCause::User);
+    let outcome = run.result().await;
+    assert_eq!(outcome.reason, EndReason::Aborted { cause: AbortCause::User });
+    assert_eq!(outcome.messages.len(), 2);
+}
