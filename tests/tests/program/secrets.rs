@@ -24,7 +24,8 @@ async fn a_key_that_a_provider_repeats_is_not_passed_on() {
     ];
     for api in APIS {
         for body in &bodies {
-            for format in ["text", "json", "stream-json"] {
+            // The errors differ by their bodies, the formats by what else they hold.
+            for format in ["text", "stream-json"] {
                 let bench = Bench::new();
                 let fault = Fault::Status {
                     code: 401,

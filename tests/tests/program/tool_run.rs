@@ -204,44 +204,62 @@ async fn what_a_command_left_running_ends_with_the_session() {
     assert!(text.starts_with("left "), "{text}");
 }
 
+/// What permission says of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Allowed,
+    /// Nobody can be asked, so it is denied and counted.
+    Asked,
+    Refused,
+}
+
+fn verdict(output: &Value) -> Verdict {
+    let text = output["content"][0]["text"].as_str().unwrap();
+    match output["error_kind"].as_str() {
+        None => Verdict::Allowed,
+        Some("denied") if text.contains("nobody can be asked") => Verdict::Asked,
+        Some("denied") => Verdict::Refused,
+        Some(_) => panic!("{output}"),
+    }
+}
+
 /// SPEC P5, P6: what each mode allows, asks about (and so denies here) and refuses.
 #[tokio::test]
 async fn modes_allow_ask_and_refuse() {
+    use Verdict::{Allowed as Yes, Asked as Ask, Refused as No};
     let edits = json!([{"old_text": "alpha", "new_text": "beta"}]);
     let calls = [
-        ("Read", json!({"path": "a.txt"})),
-        ("Edit", json!({"path": "a.txt", "edits": edits})),
-        ("Write", json!({"path": "new.txt", "content": "x"})),
-        ("Bash", json!({"command": "true"})),
-        ("Read", json!({"path": "../outside.txt"})),
-        ("Write", json!({"path": "../outside.txt", "content": "x"})),
-        ("Write", json!({"path": ".git/hooks/pre-commit", "content": "x"})),
+        json!({"name": "Read", "args": {"path": "a.txt"}}),
+        json!({"name": "Edit", "args": {"path": "a.txt", "edits": edits}}),
+        json!({"name": "Write", "args": {"path": "new.txt", "content": "x"}}),
+        json!({"name": "Bash", "args": {"command": "echo x >by-bash.txt"}}),
+        json!({"name": "Read", "args": {"path": "../outside.txt"}}),
+        json!({"name": "Write", "args": {"path": "../outside.txt", "content": "x"}}),
+        json!({"name": "Write", "args": {"path": ".git/hooks/pre-commit", "content": "x"}}),
     ];
+    let batch: String = calls.iter().map(|call| format!("{call}\n")).collect();
     let cases = [
-        ("read-only", [0, 1, 1, 1, 3, 1, 1]),
-        ("ask", [0, 3, 3, 3, 3, 3, 3]),
-        ("accept-edits", [0, 0, 0, 3, 3, 3, 3]),
-        ("bypass", [0, 0, 0, 0, 0, 0, 0]),
+        ("read-only", 3, [Yes, No, No, No, Ask, No, No], &["a.txt"][..]),
+        ("ask", 3, [Yes, Ask, Ask, Ask, Ask, Ask, Ask], &["a.txt"]),
+        ("accept-edits", 3, [Yes, Yes, Yes, Ask, Ask, Ask, Ask], &["a.txt", "new.txt"]),
+        ("bypass", 0, [Yes; 7], &[".git", "a.txt", "by-bash.txt", "new.txt"]),
     ];
-    for (mode, expected) in cases {
-        for ((name, args), code) in calls.iter().zip(expected) {
-            let bench = Bench::new();
-            bench.write("a.txt", "alpha\n");
-            bench.write("../outside.txt", "outside\n");
-            let ended = call(&bench, name, args).arguments(["--permission-mode", mode]).run().await;
-            let (text, kind) = output(&ended);
-            assert_eq!(ended.code, code, "{mode} {name} {args}: {text}");
-            match code {
-                0 => assert_eq!(kind, None, "{text}"),
-                _ => {
-                    assert_eq!(kind.as_deref(), Some("denied"), "{text}");
-                    assert!(text.starts_with("denied: "), "{text}");
-                    assert_eq!(bench.names("."), ["a.txt"]);
-                    assert_eq!(bench.read("a.txt"), "alpha\n");
-                    assert_eq!(bench.read("../outside.txt"), "outside\n");
-                }
-            }
-        }
+    for (mode, code, expected, names) in cases {
+        let bench = Bench::new();
+        bench.write("a.txt", "alpha\n");
+        bench.write("../outside.txt", "outside\n");
+        let ended = bench
+            .program(["tool", "run", "--batch", "-", "--permission-mode", mode])
+            .piped(&batch)
+            .run()
+            .await;
+        let verdicts: Vec<Verdict> = ended.events().iter().map(verdict).collect();
+        assert_eq!((ended.code, &verdicts[..]), (code, &expected[..]), "{mode} {ended:?}");
+        assert_eq!(bench.names("."), names, "{mode}");
+        let changed = |verdict| if verdict == Yes { "beta\n" } else { "alpha\n" };
+        assert_eq!(bench.read("a.txt"), changed(expected[1]), "{mode}");
+        let outside = if expected[5] == Yes { "x" } else { "outside\n" };
+        assert_eq!(bench.read("../outside.txt"), outside, "{mode}");
     }
 }
 
