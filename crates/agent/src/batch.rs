@@ -126,7 +126,12 @@ pub(crate) async fn run_batch(
         };
         match (waiting, slot) {
             (Some(call), Some(slot)) => {
-                exclusive_runs = serialise || !settings.classify(call).is_parallel();
+                // The wait for the slot may have taken long: both are asked again.
+                let exclusive = serialise || !settings.classify(call).is_parallel();
+                if settings.cancel.is_cancelled() || (exclusive && !running.is_empty()) {
+                    continue;
+                }
+                exclusive_runs = exclusive;
                 let tool = settings.tools.get(&call.name).cloned();
                 let title = tool
                     .as_ref()

@@ -307,7 +307,10 @@ impl Driver {
         loop {
             let event = tokio::select! {
                 biased;
-                () = cancelled.cancelled(), if !ended => return assembler.abort(),
+                () = cancelled.cancelled() => {
+                    // An answer that is complete stays so, whatever its stream does after its end.
+                    return if ended { assembler.finish() } else { assembler.abort() };
+                }
                 event = stream.next() => event,
             };
             let Some(event) = event else { return assembler.finish() };

@@ -126,7 +126,7 @@ pub use machine::{
     MachineLimits, Mend, Queue, Refused,
 };
 pub use model::Model;
-pub use outcome::{ABANDONED, CancelGrace, NOT_DISPATCHED, Outcome, OutcomeLayer};
+pub use outcome::{ABANDONED, CANCEL_GRACE, CancelGrace, NOT_DISPATCHED, Outcome, OutcomeLayer};
 pub use pool::{Pool, PoolSlot};
 pub use projection::{MISSING_RESULT, project};
 pub use tool::{ExecutionMode, Tool, ToolError, ToolOutput};

@@ -291,10 +291,14 @@ impl Machine {
     /// An input that does not answer the last action is a defect of the driver: the run ends with a
     /// host failure instead of going on with a wrong idea of where it is.
     pub fn step(&mut self, input: Input) -> Action {
-        if let Input::Failed(failure) = input {
-            return self.fail(Failure::Host(failure));
-        }
         let state = std::mem::replace(&mut self.state, State::Ended);
+        if let Input::Failed(failure) = input {
+            return match state {
+                // Watchers may have seen the answer begin, so it is recorded like any failed one.
+                State::Mending(answer) => self.stop_on(&answer, Some(Failure::Host(failure))),
+                _ => self.fail(Failure::Host(failure)),
+            };
+        }
         let done = input == Input::Done;
         match state {
             State::Start if input == Input::Begin => self.go(State::StartingRun, Action::StartRun),
@@ -386,8 +390,7 @@ impl Machine {
             Failure::ProtocolViolation => RunFailure::ProtocolViolation,
             Failure::Host(failure) => failure,
         });
-        let reason = EndReason::Error { cause, message: String::new(), turn: self.turn };
-        self.go(State::Failing(reason), Action::Fail(failure))
+        self.go(State::Failing(self.error(cause)), Action::Fail(failure))
     }
 
     fn failed(&mut self, reason: EndReason) -> Action {
@@ -524,15 +527,25 @@ impl Machine {
 
     /// The answer is recorded, its calls are refused, and the run ends.
     fn stop_on(&mut self, answer: &Answer, failure: Option<Failure>) -> Action {
-        let (refused, ending) = match self.cancelled {
-            Some(cause) => (Refused::Aborted, Self::aborted(cause)),
-            None => (Refused::Failed, Ending::Stop { failure, reason: self.reason_for(answer) }),
+        let (refused, ending) = match (self.cancelled, failure) {
+            (Some(cause), _) => (Refused::Aborted, Self::aborted(cause)),
+            (None, Some(Failure::Host(cause))) => {
+                let reason = self.error(FailureKind::Run(cause));
+                (Refused::Failed, Ending::Stop { failure, reason })
+            }
+            (None, Some(Failure::Answer | Failure::ProtocolViolation) | None) => {
+                (Refused::Failed, Ending::Stop { failure, reason: self.reason_for(answer) })
+            }
         };
         let next = if answer.calls > 0 { Next::Refuse(refused, ending) } else { Next::End(ending) };
         self.go(State::Committing(next), Action::Commit)
     }
 
-    /// The driver fills in the words of an `Error` reason: the machine has none.
+    /// The driver fills in the words: the machine has none.
+    fn error(&self, cause: FailureKind) -> EndReason {
+        EndReason::Error { cause, message: String::new(), turn: self.turn }
+    }
+
     fn reason_for(&self, answer: &Answer) -> EndReason {
         match (answer.stop_reason, answer.error) {
             (StopReason::ContextOverflow, _) | (_, Some(ErrorKind::ContextOverflow)) => {
@@ -540,11 +553,9 @@ impl Machine {
             }
             (StopReason::Refusal, _) | (_, Some(ErrorKind::ContentFilter)) => EndReason::Refusal,
             (_, Some(ErrorKind::Aborted)) => EndReason::Aborted { cause: AbortCause::Host },
-            (_, kind) => EndReason::Error {
-                cause: FailureKind::Provider(kind.unwrap_or(ErrorKind::MalformedStream)),
-                message: String::new(),
-                turn: self.turn,
-            },
+            (_, kind) => {
+                self.error(FailureKind::Provider(kind.unwrap_or(ErrorKind::MalformedStream)))
+            }
         }
     }
 

@@ -5,8 +5,7 @@
 //! inner layers still finish, in their own time, after the run has gone on without them.
 
 use std::any::Any;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -18,7 +17,7 @@ use tower::{Layer, Service, ServiceExt};
 
 use crate::tool::ToolOutput;
 use crate::tool_call::{Progress, ToolCall};
-use crate::tool_service::ToolFault;
+use crate::tool_service::{ToolFault, ToolFaultKind};
 
 /// How long a call may take to notice that it was cancelled before it is abandoned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,9 +30,13 @@ pub enum CancelGrace {
 
 impl Default for CancelGrace {
     fn default() -> Self {
-        Self::After(Duration::from_millis(500))
+        Self::After(CANCEL_GRACE)
     }
 }
+
+/// The grace unless configured otherwise (SPEC L11): long enough for a command to be killed and to
+/// say so, short enough for a person who waits.
+pub const CANCEL_GRACE: Duration = Duration::from_millis(500);
 
 /// What the model reads of a call that the run went on without.
 pub const ABANDONED: &str = "cancelled, outcome unknown";
@@ -115,8 +118,8 @@ where
             match joined {
                 Ok(Ok(output)) => Ok(output),
                 Ok(Err(fault)) => match fault.kind {
-                    crate::tool_service::ToolFaultKind::Host => Err(fault),
-                    crate::tool_service::ToolFaultKind::Call => {
+                    ToolFaultKind::Host => Err(fault),
+                    ToolFaultKind::Call => {
                         Ok(ToolOutput::error(ToolErrorKind::Failed, fault.message))
                     }
                 },
@@ -126,17 +129,19 @@ where
     }
 }
 
-/// While this lives, the call's reports are passed on; afterwards nobody hears of it any more.
-struct Reporting(Arc<AtomicBool>);
+/// While this lives, the call's reports are passed on; afterwards nobody hears of it any more. A
+/// report that is being passed on is waited for, so that none arrives after the call's end.
+struct Reporting(Arc<Mutex<bool>>);
 
 impl Reporting {
     fn wrap(progress: &mut Progress) -> Self {
-        let open = Arc::new(AtomicBool::new(true));
+        let open = Arc::new(Mutex::new(true));
         if progress.is_heard() {
             let outer = progress.clone();
             let flag = Arc::clone(&open);
             *progress = Progress::new(move |partial| {
-                if flag.load(Ordering::Acquire) {
+                let open = flag.lock().unwrap_or_else(PoisonError::into_inner);
+                if *open {
                     outer.report(partial);
                 }
             });
@@ -147,7 +152,7 @@ impl Reporting {
 
 impl Drop for Reporting {
     fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = false;
     }
 }
 

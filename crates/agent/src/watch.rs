@@ -10,16 +10,22 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
-use ai::StreamEvent;
+use ai::{ContentBlock, StreamEvent};
 use futures::Stream;
 
 use crate::event::AgentEvent;
+use crate::tool_call::Partial;
 
 /// Events that one unread buffer holds at most. Deltas merge, so this many are thousands of calls.
 pub const MAX_BUFFERED_EVENTS: usize = 10_000;
 
-/// Bytes of merged deltas that one unread buffer holds at most.
+/// Bytes of deltas and of tools' progress that one unread buffer holds at most. What other events
+/// hold is shared with the history.
 pub const MAX_BUFFERED_BYTES: usize = 32 << 20;
+
+/// Over how many unread progress reports of other calls a newer one of the same call still finds its
+/// older one: more calls than usually work at once.
+const MERGED_OVER: usize = 64;
 
 /// The writing end: tells every watcher.
 #[derive(Clone, Default)]
@@ -34,10 +40,17 @@ struct Channel {
 
 #[derive(Default)]
 struct Buffer {
-    events: VecDeque<AgentEvent>,
+    unread: VecDeque<Unread>,
     bytes: usize,
     closed: bool,
     waker: Option<Waker>,
+}
+
+/// An event that waits to be read, perhaps several merged into one.
+struct Unread {
+    /// The number of the first that went into it.
+    seq: u64,
+    event: AgentEvent,
 }
 
 /// A stream of a run's events. It ends when the run has.
@@ -54,7 +67,7 @@ impl fmt::Debug for Broadcast {
 
 impl fmt::Debug for Buffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Buffer").field("events", &self.events.len()).finish_non_exhaustive()
+        f.debug_struct("Buffer").field("unread", &self.unread.len()).finish_non_exhaustive()
     }
 }
 
@@ -71,9 +84,13 @@ impl Broadcast {
         Watcher { buffer }
     }
 
-    /// Tells every watcher.
+    /// Tells every watcher. After the end nobody is told anything, whoever still has something to
+    /// say.
     pub(crate) fn send(&self, event: AgentEvent) {
         let mut channel = lock(&self.0);
+        if channel.closed {
+            return;
+        }
         channel.sent += 1;
         let seq = channel.sent;
         channel.watchers.retain(|watcher| watcher.strong_count() > 0);
@@ -111,53 +128,66 @@ impl Broadcast {
 
 impl Buffer {
     fn push(&mut self, event: AgentEvent, seq: u64) -> Option<Waker> {
-        let bytes = delta_bytes(&event);
-        if self.bytes + bytes > MAX_BUFFERED_BYTES {
+        if self.bytes + own_bytes(&event) > MAX_BUFFERED_BYTES {
             self.lag(seq);
         }
         if let Some(event) = self.merge(event) {
-            if self.events.len() >= MAX_BUFFERED_EVENTS {
+            if self.unread.len() >= MAX_BUFFERED_EVENTS {
                 self.lag(seq);
             }
-            self.events.push_back(event);
+            self.bytes += own_bytes(&event);
+            self.unread.push_back(Unread { seq, event });
         }
-        self.bytes += bytes;
         self.waker.take()
     }
 
     /// Grows the last unread event by a delta of the same block, or puts a tool's newer output in
     /// the place of its older one; else gives the event back.
     fn merge(&mut self, event: AgentEvent) -> Option<AgentEvent> {
-        match (self.events.back_mut(), event) {
-            (
-                Some(AgentEvent::MessageUpdate { message_id: last_id, event: last }),
-                AgentEvent::MessageUpdate { message_id, event },
-            ) if message_id == *last_id => append_delta(last, event)
-                .map(|event| AgentEvent::MessageUpdate { message_id, event }),
-            (
-                Some(AgentEvent::ToolExecutionUpdate {
-                    tool_call_id: last_id, partial: last, ..
-                }),
-                AgentEvent::ToolExecutionUpdate { tool_call_id, partial, .. },
-            ) if tool_call_id == *last_id => {
-                *last = partial;
-                None
+        match event {
+            AgentEvent::MessageUpdate { message_id, event } => {
+                if let Some(Unread {
+                    event: AgentEvent::MessageUpdate { message_id: last_id, event: last },
+                    ..
+                }) = self.unread.back_mut()
+                    && message_id == *last_id
+                {
+                    let before = delta_bytes(last);
+                    let rest = append_delta(last, event);
+                    self.bytes += delta_bytes(last) - before;
+                    return rest.map(|event| AgentEvent::MessageUpdate { message_id, event });
+                }
+                Some(AgentEvent::MessageUpdate { message_id, event })
             }
-            (_, event) => Some(event),
+            AgentEvent::ToolExecutionUpdate { tool_call_id, tool_name, partial } => {
+                let unread = self.unread.iter_mut().rev().take(MERGED_OVER);
+                let older = unread.map_while(|unread| match &mut unread.event {
+                    AgentEvent::ToolExecutionUpdate { tool_call_id, partial, .. } => {
+                        Some((&*tool_call_id, partial))
+                    }
+                    _ => None,
+                });
+                if let Some((_, older)) = older.into_iter().find(|(id, _)| **id == tool_call_id) {
+                    self.bytes = self.bytes.saturating_sub(partial_bytes(older));
+                    self.bytes += partial_bytes(&partial);
+                    *older = partial;
+                    return None;
+                }
+                Some(AgentEvent::ToolExecutionUpdate { tool_call_id, tool_name, partial })
+            }
+            other => Some(other),
         }
     }
 
     /// Gives up what is unread. What comes from now on follows a note that says what is missing.
     fn lag(&mut self, seq: u64) {
-        let earlier = self.events.iter().find_map(|event| match event {
-            AgentEvent::Lagged { from_seq } => Some(*from_seq),
-            _ => None,
+        let first = self.unread.front().map_or(seq, |unread| match unread.event {
+            AgentEvent::Lagged { from_seq } => from_seq,
+            _ => unread.seq,
         });
-        let lost = u64::try_from(self.events.len()).unwrap_or(u64::MAX);
-        let from_seq = earlier.unwrap_or(seq.saturating_sub(lost));
-        self.events.clear();
+        self.unread.clear();
         self.bytes = 0;
-        self.events.push_back(AgentEvent::Lagged { from_seq });
+        self.unread.push_back(Unread { seq, event: AgentEvent::Lagged { from_seq: first } });
     }
 }
 
@@ -183,17 +213,34 @@ fn append_delta(last: &mut StreamEvent, event: StreamEvent) -> Option<StreamEven
     }
 }
 
-fn delta_bytes(event: &AgentEvent) -> usize {
+/// What an event holds that is nobody else's.
+fn own_bytes(event: &AgentEvent) -> usize {
     match event {
-        AgentEvent::MessageUpdate {
-            event:
-                StreamEvent::TextDelta { delta, .. }
-                | StreamEvent::ThinkingDelta { delta, .. }
-                | StreamEvent::ToolcallDelta { delta, .. },
-            ..
-        } => delta.len(),
+        AgentEvent::MessageUpdate { event, .. } => delta_bytes(event),
+        AgentEvent::ToolExecutionUpdate { partial, .. } => partial_bytes(partial),
         _ => 0,
     }
+}
+
+fn delta_bytes(event: &StreamEvent) -> usize {
+    match event {
+        StreamEvent::TextDelta { delta, .. }
+        | StreamEvent::ThinkingDelta { delta, .. }
+        | StreamEvent::ToolcallDelta { delta, .. } => delta.len(),
+        _ => 0,
+    }
+}
+
+fn partial_bytes(partial: &Partial) -> usize {
+    partial
+        .content
+        .iter()
+        .map(|block| match block {
+            ContentBlock::Text { text } | ContentBlock::Thinking { text, .. } => text.len(),
+            ContentBlock::Image { data, .. } => data.len(),
+            ContentBlock::ToolCall(_) | ContentBlock::Opaque { .. } => 0,
+        })
+        .sum()
 }
 
 impl Stream for Watcher {
@@ -201,8 +248,8 @@ impl Stream for Watcher {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<AgentEvent>> {
         let mut buffer = lock(&self.buffer);
-        if let Some(event) = buffer.events.pop_front() {
-            buffer.bytes = buffer.bytes.saturating_sub(delta_bytes(&event));
+        if let Some(Unread { event, .. }) = buffer.unread.pop_front() {
+            buffer.bytes = buffer.bytes.saturating_sub(own_bytes(&event));
             return Poll::Ready(Some(event));
         }
         if buffer.closed {
@@ -210,5 +257,84 @@ impl Stream for Watcher {
         }
         buffer.waker = Some(cx.waker().clone());
         Poll::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::{FutureExt, StreamExt};
+    use serde_json::Value;
+
+    use super::*;
+
+    fn turn(turn: u32) -> AgentEvent {
+        AgentEvent::TurnStart { run: 1, turn }
+    }
+
+    fn delta(text: &str) -> AgentEvent {
+        let event = StreamEvent::TextDelta { index: 0, delta: text.to_owned() };
+        AgentEvent::MessageUpdate { message_id: "m".into(), event }
+    }
+
+    fn progress(call: &str, text: &str) -> AgentEvent {
+        let content = vec![ContentBlock::text(text)];
+        AgentEvent::ToolExecutionUpdate {
+            tool_call_id: call.into(),
+            tool_name: "Bash".into(),
+            partial: Partial { content, details: Value::Null },
+        }
+    }
+
+    fn heard(watcher: &mut Watcher) -> Vec<AgentEvent> {
+        std::iter::from_fn(|| watcher.next().now_or_never().flatten()).collect()
+    }
+
+    /// SPEC L14: the note names the first missing event, however many were merged into one.
+    #[test]
+    fn a_watcher_that_lags_is_told_from_where() {
+        let events = Broadcast::default();
+        let mut watcher = events.watch();
+        events.send(turn(1));
+        assert_eq!(heard(&mut watcher), [turn(1)]);
+        events.send(turn(2));
+        for _ in 0..100 {
+            events.send(delta("x"));
+        }
+        let large = "y".repeat(MAX_BUFFERED_BYTES);
+        events.send(delta(&large));
+        assert_eq!(heard(&mut watcher), [AgentEvent::Lagged { from_seq: 2 }, delta(&large)]);
+        let many = u32::try_from(MAX_BUFFERED_EVENTS).unwrap();
+        (0..=2 * many).for_each(|number| events.send(turn(number)));
+        let last = heard(&mut watcher);
+        assert_eq!(last.first(), Some(&AgentEvent::Lagged { from_seq: 104 }));
+        assert_eq!(last.last(), Some(&turn(2 * many)));
+    }
+
+    /// SPEC L14: calls that report in turns do not fill the buffer.
+    #[test]
+    fn newer_progress_takes_the_place_of_older() {
+        let events = Broadcast::default();
+        let mut watcher = events.watch();
+        for number in 0..3 {
+            events.send(progress("a", &format!("a{number}")));
+            events.send(progress("b", &format!("b{number}")));
+        }
+        events.send(turn(1));
+        events.send(progress("a", "last"));
+        let expected = [progress("a", "a2"), progress("b", "b2"), turn(1), progress("a", "last")];
+        assert_eq!(heard(&mut watcher), expected);
+        assert_eq!(lock(&watcher.buffer).bytes, 0);
+    }
+
+    /// SPEC L2: an abandoned call that still has something to say says it to nobody.
+    #[test]
+    fn nothing_is_heard_after_the_end() {
+        let events = Broadcast::default();
+        let mut watcher = events.watch();
+        events.send(turn(1));
+        events.close();
+        events.send(turn(2));
+        assert_eq!(heard(&mut watcher), [turn(1)]);
+        assert_eq!(heard(&mut events.watch()), []);
     }
 }

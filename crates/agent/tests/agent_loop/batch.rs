@@ -1,7 +1,7 @@
 //! The calls of one answer, and the tools behind them.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use agent::{
@@ -73,6 +73,58 @@ async fn exclusive_calls_are_barriers() {
     assert_eq!(order_of(&["P", "P", "X"], SerialiseBatch, 10).await, "+0 -0 =0 +1 -1 =1 +2 -2 =2");
     assert_eq!(order_of(&["P", "P"], SerialiseBatch, 10).await, "+0 +1 -0 -1 =0 =1");
     assert_eq!(order_of(&["P", "P"], Sequential, 10).await, "+0 -0 =0 +1 -1 =1");
+}
+
+/// SPEC T2: a call that became exclusive while it waited for a slot does not start beside another.
+#[tokio::test]
+async fn a_call_is_classified_again_after_the_wait_for_a_slot() {
+    #[derive(Default)]
+    struct Changes {
+        exclusive: AtomicBool,
+        working: AtomicUsize,
+    }
+
+    impl Tool for Changes {
+        type Arguments = TestArguments;
+
+        fn name(&self) -> &str {
+            "Changes"
+        }
+
+        fn description(&self) -> &str {
+            "For tests."
+        }
+
+        fn execution_mode(&self, _: &TestArguments) -> ExecutionMode {
+            match self.exclusive.load(Ordering::SeqCst) {
+                true => ExecutionMode::Exclusive,
+                false => ExecutionMode::Parallel,
+            }
+        }
+
+        async fn run(&self, _: TestArguments, call: &ToolCall) -> Result<ToolOutput, ToolError> {
+            let beside = self.working.fetch_add(1, Ordering::SeqCst);
+            self.exclusive.store(true, Ordering::SeqCst);
+            // As if a person were asked: the slot is free, and the next call is waiting for it.
+            let asked = async {
+                for _ in 0..50 {
+                    tokio::task::yield_now().await;
+                }
+            };
+            call.slot.paused(asked).await;
+            self.working.fetch_sub(1, Ordering::SeqCst);
+            Ok(ToolOutput::text(format!("{beside} beside it")))
+        }
+    }
+
+    let path = r#"{"path":"x"}"#;
+    let script = Script::new([makes(&[("a", "Changes", path), ("b", "Changes", path)]), says("")]);
+    let mut config = config(&script);
+    config.scheduling.max_parallel = 1;
+    let tool = OfferedTool::new(Changes::default()).unwrap();
+    let outcome = agent_loop(prompt("go"), context([tool]), config).result().await;
+    let words: Vec<_> = results(&outcome.messages).into_iter().map(|result| result.2).collect();
+    assert_eq!(words, ["0 beside it", "0 beside it"]);
 }
 
 /// SPEC L15

@@ -86,6 +86,30 @@ async fn a_cancelled_stream_keeps_its_text() {
     assert_eq!(script.open.load(Ordering::SeqCst), 0);
 }
 
+/// SPEC L11: a stream that stays open after its end does not hold up a cancelled run, and the answer,
+/// which is complete, is kept whole.
+#[tokio::test]
+async fn a_stream_that_never_closes_does_not_hold_up_a_cancelled_run() {
+    let script = Arc::new(Script {
+        answers: Mutex::new([says("all of it")].into()),
+        stalls: true,
+        ..Script::default()
+    });
+    let mut run = agent_loop(prompt("go"), context([]), config(&script));
+    while let Some(event) = run.next().await {
+        if line(&event) == "update text_end 0" {
+            // The end of the answer was taken in before the run waits again.
+            tokio::task::yield_now().await;
+            run.cancel().cancel(AbortCause::User);
+        }
+    }
+    let outcome = run.result().await;
+    assert_eq!(outcome.reason, EndReason::Aborted { cause: AbortCause::User });
+    let Message::Assistant(answer) = &*outcome.messages[1] else { panic!() };
+    assert_eq!((answer.text().as_str(), answer.stop_reason), ("all of it", StopReason::Stop));
+    assert!(!answer.interrupted);
+}
+
 /// SPEC L11: dropping the run asks it to end.
 #[tokio::test]
 async fn a_dropped_run_ends() {

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use agent::{
-    AgentContext, EndReason, ExecutionMode, FailureKind, HookError, RunFailure, ToolCall,
-    ToolError, ToolFault, ToolOutput, agent_loop,
+    AgentContext, EndReason, ExecutionMode, FailureKind, HookError, Mend, OnModelError, RunFailure,
+    ToolCall, ToolError, ToolFault, ToolOutput, agent_loop,
 };
-use ai::{ErrorKind, ProviderError, StreamEvent, ToolErrorKind};
+use ai::{AssistantMessage, ErrorKind, ProviderError, StreamEvent, ToolErrorKind};
+use futures::future::BoxFuture;
 
 use crate::lines::*;
 use crate::script::*;
@@ -176,6 +177,45 @@ async fn a_failing_hook_ends_the_run() {
         turn: 1,
     };
     assert_eq!(outcome.reason, reason);
+}
+
+/// SPEC L2, L8, Q11: a hook that fails over a failed answer leaves it recorded and closed.
+#[tokio::test]
+async fn a_hook_that_fails_over_a_failed_answer_leaves_nothing_open() {
+    struct Fails;
+
+    impl OnModelError for Fails {
+        fn mend<'a>(&'a self, _: &'a AssistantMessage) -> BoxFuture<'a, Result<Mend, HookError>> {
+            let error = HookError { hook: "mender".into(), message: "out of ideas".into() };
+            Box::pin(std::future::ready(Err(error)))
+        }
+    }
+
+    let mut answer = makes(&[("a", "Read", r#"{"path":"x"}"#)]);
+    answer.pop();
+    answer.push(StreamEvent::failed(ProviderError::new(ErrorKind::Quota, "no credit")));
+    let script = Script::new([answer]);
+    let mut config = config(&script);
+    config.on_model_error = Some(Arc::new(Fails));
+    assert_lines(
+        &lines(agent_loop(prompt("go"), context([read()]), config)).await,
+        "
+        agent_start 1
+        turn_start 1
+        message_start user(go)
+        message_end user(go)
+        message_start assistant
+        update toolcall_start 0
+        update toolcall_delta 0
+        update toolcall_end 0
+        message_end assistant(error)
+        message_start result(a)
+        message_end result(a)
+        error 1 hook: hook mender: out of ideas
+        turn_end 1 results=1 more=false
+        agent_end messages=3 error(hook)
+        ",
+    );
 }
 
 /// SPEC Q11: an answer that said no more than who it is from did not break off in the middle: its
