@@ -41,7 +41,10 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     if let Some(("criterion", rest)) =
         args.split_first().map(|(first, rest)| (first.as_str(), rest))
     {
-        return command::run(command::cargo(&root).args(["bench", "--workspace"]).args(rest));
+        // Only bench targets: without the pattern every crate's tests are built in release, too.
+        return command::run(
+            command::cargo(&root).args(["bench", "--workspace", "--bench", "*"]).args(rest),
+        );
     }
     let plan = plan(args)?;
     let folder = match workspace::shared(&root) {

@@ -14,7 +14,7 @@ use crate::context::AgentContext;
 use crate::driver::Driver;
 use crate::end_reason::{AbortCause, EndReason};
 use crate::event::AgentEvent;
-use crate::watch::{Broadcast, Watcher};
+use crate::watch::{Attention, Broadcast, Watcher};
 
 /// Runs the model on `prompts` in `context` until it is done and nothing waits.
 ///
@@ -30,6 +30,7 @@ pub fn agent_loop(
     let events = Broadcast::default();
     let watcher = events.watch();
     let run = Run {
+        attention: watcher.attention(),
         events: EventStream::new(watcher, RunFold::default()),
         broadcast: events.clone(),
         guard: CancelOnDrop(cancel.clone()),
@@ -42,6 +43,7 @@ pub fn agent_loop(
 #[derive(Debug)]
 pub struct Run {
     events: EventStream<AgentEvent, RunOutcome>,
+    attention: Attention,
     broadcast: Broadcast,
     guard: CancelOnDrop,
 }
@@ -53,6 +55,14 @@ impl Run {
         let outcome = events.result().await;
         drop(guard);
         outcome
+    }
+
+    /// The same run, its own events without `message_update`: for a reader who wants what is whole.
+    /// It is not even woken while an answer grows.
+    #[must_use]
+    pub fn without_message_updates(self) -> Self {
+        self.attention.leave_out_message_updates();
+        self
     }
 
     /// A second stream of the events from now on. Whatever its reader does changes nothing.

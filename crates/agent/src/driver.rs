@@ -247,7 +247,11 @@ impl Driver {
             begun: false,
             offered: Tools::none(),
         };
-        let waited = cancelled.run_until_cancelled(tokio::time::sleep(after)).await;
+        // The timer rounds up to its next millisecond, also from zero, and most requests do not wait.
+        let waited = match after.is_zero() {
+            true => (!cancelled.is_cancelled()).then_some(()),
+            false => cancelled.run_until_cancelled(tokio::time::sleep(after)).await,
+        };
         let message = match (prepared, waited) {
             (Some((request, offered)), Some(())) => {
                 attempt.offered = offered;
@@ -304,10 +308,13 @@ impl Driver {
         let asked = cancelled.run_until_cancelled(self.config.model.ask(request)).await;
         let Some(mut stream) = asked else { return assembler.abort() };
         let mut ended = false;
+        // One future for the whole stream: to make one registers it with the token, and there are
+        // thousands of events.
+        let mut cancelled = std::pin::pin!(cancelled.cancelled());
         loop {
             let event = tokio::select! {
                 biased;
-                () = cancelled.cancelled() => {
+                () = &mut cancelled => {
                     // An answer that is complete stays so, whatever its stream does after its end.
                     return if ended { assembler.finish() } else { assembler.abort() };
                 }

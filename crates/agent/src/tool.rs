@@ -76,6 +76,12 @@ pub trait Tool: Send + Sync + 'static {
     /// What it does, written for the model.
     fn description(&self) -> &str;
 
+    /// Names that models bring along from other tools of the kind, each with the one of ours that it
+    /// means. They are understood where ours is required and missing, and the model is told.
+    fn other_names(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
     /// Whether this call may run beside others. Undeclared is exclusive.
     fn execution_mode(&self, arguments: &Self::Arguments) -> ExecutionMode {
         let _ = arguments;

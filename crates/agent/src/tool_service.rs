@@ -112,6 +112,7 @@ impl OfferedTool {
         let validator = ArgumentValidator::new(&spec.input_schema).map_err(|error| {
             InvalidSchema { tool: spec.name.clone(), message: error.to_string() }
         })?;
+        let validator = validator.with_other_names(tool.other_names());
         let tool = Arc::new(tool);
         Ok(Self {
             execution_mode: ask(&tool, T::execution_mode, || ExecutionMode::Exclusive),

@@ -43,6 +43,7 @@ struct Buffer {
     unread: VecDeque<Unread>,
     bytes: usize,
     closed: bool,
+    updates: Updates,
     waker: Option<Waker>,
 }
 
@@ -51,6 +52,14 @@ struct Unread {
     /// The number of the first that went into it.
     seq: u64,
     event: AgentEvent,
+}
+
+/// Whether a reader is told of an answer while it grows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Updates {
+    #[default]
+    Told,
+    LeftOut,
 }
 
 /// A stream of a run's events. It ends when the run has.
@@ -73,6 +82,31 @@ impl fmt::Debug for Buffer {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Watcher {
+    /// The same stream without `message_update`: for a reader who wants what is whole. It is not
+    /// even woken while an answer grows.
+    #[must_use]
+    pub fn without_message_updates(self) -> Self {
+        self.attention().leave_out_message_updates();
+        self
+    }
+
+    /// A say in what this watcher is told, for whoever passes it on.
+    pub(crate) fn attention(&self) -> Attention {
+        Attention(Arc::clone(&self.buffer))
+    }
+}
+
+/// A say in what a watcher is told. It keeps the watcher's buffer, so it goes where the watcher goes.
+#[derive(Debug)]
+pub(crate) struct Attention(Arc<Mutex<Buffer>>);
+
+impl Attention {
+    pub(crate) fn leave_out_message_updates(&self) {
+        lock(&self.0).updates = Updates::LeftOut;
+    }
 }
 
 impl Broadcast {
@@ -128,6 +162,9 @@ impl Broadcast {
 
 impl Buffer {
     fn push(&mut self, event: AgentEvent, seq: u64) -> Option<Waker> {
+        if self.updates == Updates::LeftOut && matches!(event, AgentEvent::MessageUpdate { .. }) {
+            return None;
+        }
         if self.bytes + own_bytes(&event) > MAX_BUFFERED_BYTES {
             self.lag(seq);
         }

@@ -151,7 +151,8 @@ where
     fn call(&mut self, request: Request) -> Self::Future {
         // The service that was found ready answers; the clone stays behind.
         let clone = self.inner.clone();
-        let attempts = Attempts {
+        // Boxed, because it is moved in and out of a future for each event.
+        let attempts = Box::new(Attempts {
             service: mem::replace(&mut self.inner, clone),
             policy: self.policy,
             request,
@@ -159,7 +160,7 @@ where
             chance: self.policy.first_chance(),
             begun: None,
             state: State::Asking,
-        };
+        });
         ready(Ok(EventStream::new(
             futures::stream::unfold(attempts, Attempts::next),
             Assembler::new(MessageId::random(), Timestamp::now()),
@@ -201,7 +202,7 @@ where
     S: Service<Request, Response = ModelStream, Error = Infallible> + Clone + Send + 'static,
     S::Future: Send,
 {
-    async fn next(mut self) -> Option<(StreamEvent, Self)> {
+    async fn next(mut self: Box<Self>) -> Option<(StreamEvent, Box<Self>)> {
         loop {
             match mem::replace(&mut self.state, State::Ended) {
                 State::Asking => {

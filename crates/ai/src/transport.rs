@@ -195,7 +195,8 @@ impl Provider for HttpProvider {
     }
 
     fn stream(&self, request: Request) -> ModelStream {
-        let exchange = Exchange {
+        // Boxed, because it is moved in and out of a future for each event.
+        let exchange = Box::new(Exchange {
             entry: Arc::clone(&self.entry),
             client: self.client.clone(),
             names: OfferedNames::new(&request.tools),
@@ -204,7 +205,7 @@ impl Provider for HttpProvider {
             ready: VecDeque::new(),
             decoded: Vec::new(),
             state: State::Unsent(request),
-        };
+        });
         EventStream::new(
             futures::stream::unfold(exchange, Exchange::next),
             Assembler::new(MessageId::random(), Timestamp::now()),
@@ -241,7 +242,7 @@ enum State {
 }
 
 impl Exchange {
-    async fn next(mut self) -> Option<(StreamEvent, Self)> {
+    async fn next(mut self: Box<Self>) -> Option<(StreamEvent, Box<Self>)> {
         loop {
             if let Some(event) = self.ready.pop_front() {
                 return Some((event, self));

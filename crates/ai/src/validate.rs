@@ -50,6 +50,7 @@ const EXACT_DECIMAL_DIGITS: usize = 15;
 /// Checks arguments against one schema. See the module docs.
 pub struct ArgumentValidator {
     validator: Validator,
+    other_names: &'static [(&'static str, &'static str)],
 }
 
 /// A schema that is none, or that refers to something outside itself.
@@ -100,12 +101,20 @@ impl ArgumentValidator {
     /// Compiles a schema. References to anything outside it are refused, not fetched.
     pub fn new(schema: &Value) -> Result<Self, InvalidSchema> {
         match jsonschema::options().offline().build(schema) {
-            Ok(validator) => Ok(Self { validator }),
+            Ok(validator) => Ok(Self { validator, other_names: &[] }),
             Err(error) => Err(InvalidSchema {
                 path: error.instance_path().to_string(),
                 reason: shortened(&error.to_string(), MAX_EXPECTATION_CHARS),
             }),
         }
+    }
+
+    /// The same check, which also knows properties by the names that models bring from elsewhere:
+    /// pairs of theirs and the schema's. Where a required property is missing and its other name is
+    /// there, that is taken for it, and it is said.
+    #[must_use]
+    pub fn with_other_names(self, other_names: &'static [(&'static str, &'static str)]) -> Self {
+        Self { other_names, ..self }
     }
 
     /// Checks `arguments` and corrects them where that loses nothing; returns what was corrected.
@@ -160,6 +169,9 @@ impl ArgumentValidator {
             ValidationErrorKind::Type { kind } => {
                 notes.extend(correct_type(value, path, &wanted(kind)));
             }
+            ValidationErrorKind::Required { property } => {
+                notes.extend(self.correct_name(value, path, property.as_str().unwrap_or_default()));
+            }
             // A union: the first branch whose own errors can be corrected away.
             ValidationErrorKind::AnyOf { context }
             | ValidationErrorKind::OneOfNotValid { context } => {
@@ -182,6 +194,18 @@ impl ArgumentValidator {
             }
             _ => {}
         }
+    }
+
+    /// Gives what the object at `path` has under another name of `property` its own name.
+    fn correct_name(&self, value: &mut Value, path: &str, property: &str) -> Option<String> {
+        let fields = value.pointer_mut(path)?.as_object_mut()?;
+        let (theirs, ours) = self
+            .other_names
+            .iter()
+            .find(|(theirs, ours)| *ours == property && fields.contains_key(*theirs))?;
+        let moved = fields.shift_remove(*theirs)?;
+        fields.insert((*ours).to_owned(), moved);
+        Some(format!("`{}` was taken as `{ours}`", below(path, theirs)))
     }
 
     fn problems(&self, value: &Value) -> InvalidArguments {

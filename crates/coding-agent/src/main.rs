@@ -23,9 +23,11 @@ fn main() -> ExitCode {
         return Exit::Usage.into();
     }
     log_if_asked();
-    // The loop, the model server's socket and the tools are few tasks that mostly wait.
+    // The loop, the model's socket and the tools are few tasks that mostly wait: on one thread they
+    // hand over to each other without waking another. What blocks is `spawn_blocking`'s, and what
+    // writes to standard output, which may be stuck, is this thread's.
     let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => {

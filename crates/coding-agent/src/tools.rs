@@ -51,6 +51,33 @@ mod tests {
         assert!(json.len() < 4 * 1024, "{} bytes: {json}", json.len());
     }
 
+    /// SPEC M19
+    #[test]
+    fn names_of_other_agents_tools_are_understood() {
+        for (old, new) in [
+            ("old_string", "new_string"),
+            ("oldString", "newString"),
+            ("old_str", "new_str"),
+            ("oldText", "newText"),
+        ] {
+            let mut arguments = object(json!({
+                "file_path": "a.txt", "edits": [{old: "one", new: "three"}]
+            }));
+            let edit = OfferedTool::new(Edit).unwrap();
+            let mut notes = edit.validator().validate(&mut arguments).unwrap();
+            notes.sort_unstable();
+            let mut expected = [
+                format!("`/edits/0/{new}` was taken as `new_text`"),
+                format!("`/edits/0/{old}` was taken as `old_text`"),
+                "`/file_path` was taken as `path`".to_owned(),
+            ];
+            expected.sort_unstable();
+            assert_eq!(notes, expected);
+            let edits = json!([{"old_text": "one", "new_text": "three"}]);
+            assert_eq!((&arguments["path"], &arguments["edits"]), (&json!("a.txt"), &edits));
+        }
+    }
+
     /// SPEC T1
     #[test]
     fn each_declares_what_it_does() {

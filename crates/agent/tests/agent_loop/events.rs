@@ -117,6 +117,22 @@ async fn watchers_change_nothing() {
     assert_eq!(heard, answer.text());
 }
 
+/// A reader of what is whole is told everything but the growing of answers.
+#[tokio::test]
+async fn message_updates_can_be_left_out() {
+    let script = Script::new([says("hello")]);
+    let run = agent_loop(prompt("go"), context([]), config(&script));
+    let all = run.watch();
+    let whole = run.watch().without_message_updates();
+    let own: Vec<AgentEvent> = run.without_message_updates().collect().await;
+    let is_update = |event: &AgentEvent| matches!(event, AgentEvent::MessageUpdate { .. });
+    let (updates, rest): (Vec<AgentEvent>, Vec<AgentEvent>) =
+        all.collect::<Vec<_>>().await.into_iter().partition(is_update);
+    assert_eq!(updates.len(), 3);
+    assert_eq!(whole.collect::<Vec<_>>().await, rest);
+    assert_eq!(own, rest);
+}
+
 /// Progress of a tool is seen while it works, and nothing of it after its end.
 #[tokio::test]
 async fn progress_ends_with_the_call() {

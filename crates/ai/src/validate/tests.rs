@@ -174,6 +174,41 @@ fn the_list_and_its_quotes_are_bounded() {
 
 /// SPEC M19
 #[test]
+fn a_property_under_its_other_name_is_taken_where_it_is_missing() {
+    let names = &[("text", "old"), ("before", "old"), ("file", "path")];
+    let validator = ArgumentValidator::new(&schema()).unwrap().with_other_names(names);
+    for (given, expected) in [
+        (
+            json!({"file": "a", "edits": [{"before": "x"}, {"old": "y", "text": "z"}]}),
+            Ok((
+                json!({"path": "a", "edits": [{"old": "x"}, {"old": "y", "text": "z"}]}),
+                vec!["`/edits/0/before` was taken as `old`", "`/file` was taken as `path`"],
+            )),
+        ),
+        // One of its own name stays, and another of a name that nothing has is still refused.
+        (json!({"path": "a", "file": "b"}), Err("no property of this name")),
+        (json!({"name": "a"}), Err("a value, which is required")),
+    ] {
+        let mut arguments = given.as_object().unwrap().clone();
+        let result = validator.validate(&mut arguments);
+        match (result, expected) {
+            (Ok(notes), Ok((corrected, mut expected))) => {
+                let mut notes: Vec<&str> = notes.iter().map(String::as_str).collect();
+                notes.sort_unstable();
+                expected.sort_unstable();
+                assert_eq!((Value::Object(arguments), notes), (corrected, expected));
+            }
+            (Err(error), Err(expected)) => {
+                assert!(error.problems.iter().any(|problem| problem.expected == expected));
+                assert_eq!(Value::Object(arguments), given);
+            }
+            (result, expected) => panic!("{given}: {result:?}, expected {expected:?}"),
+        }
+    }
+}
+
+/// SPEC M19
+#[test]
 fn nothing_is_fetched_and_a_schema_that_is_none_is_refused() {
     for schema in [json!({"$ref": "https://example.com/x.json"}), json!({"type": "strin"})] {
         assert!(ArgumentValidator::new(&schema).is_err(), "{schema}");

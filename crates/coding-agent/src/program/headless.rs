@@ -57,6 +57,10 @@ pub(crate) async fn work(
 ) -> Result<Exit, Failure> {
     let id = uuid::Uuid::now_v7().to_string();
     let run = start(session, model, context, prompt);
+    let run = match format {
+        OutputFormat::StreamJson => run,
+        OutputFormat::Text | OutputFormat::Json => run.without_message_updates(),
+    };
     let _signals = cancel_on_signals(run.cancel(), session.processes.clone())?;
     let mut printer = Printer { output: Output::new(), format };
     printer.session(&id, session, model)?;

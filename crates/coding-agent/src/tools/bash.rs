@@ -108,6 +108,10 @@ impl Tool for Bash {
          its middle."
     }
 
+    fn other_names(&self) -> &'static [(&'static str, &'static str)] {
+        &[("cmd", "command")]
+    }
+
     fn effects(&self, arguments: &BashArguments) -> Effects {
         let argv = ["bash", "-c", &arguments.command].map(str::to_owned).to_vec();
         Effects::Declared(vec![Effect::execute(argv)])

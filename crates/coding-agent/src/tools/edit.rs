@@ -60,6 +60,20 @@ impl Tool for Edit {
          old_text unique. Line ends are matched loosely and kept as the file has them."
     }
 
+    fn other_names(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("file_path", "path"),
+            ("old_string", "old_text"),
+            ("new_string", "new_text"),
+            ("oldString", "old_text"),
+            ("newString", "new_text"),
+            ("old_str", "old_text"),
+            ("new_str", "new_text"),
+            ("oldText", "old_text"),
+            ("newText", "new_text"),
+        ]
+    }
+
     fn effects(&self, arguments: &EditArguments) -> Effects {
         Effects::Declared(vec![Effect::read(&arguments.path), Effect::write(&arguments.path)])
     }

@@ -59,6 +59,10 @@ impl Tool for Read {
          says what is left; go on with offset. Line numbers are not part of the file."
     }
 
+    fn other_names(&self) -> &'static [(&'static str, &'static str)] {
+        &[("file_path", "path")]
+    }
+
     fn execution_mode(&self, _: &ReadArguments) -> ExecutionMode {
         ExecutionMode::Parallel
     }

@@ -43,6 +43,10 @@ impl Tool for Write {
          part of a file use Edit."
     }
 
+    fn other_names(&self) -> &'static [(&'static str, &'static str)] {
+        &[("file_path", "path")]
+    }
+
     fn effects(&self, arguments: &WriteArguments) -> Effects {
         Effects::Declared(vec![Effect::write(&arguments.path)])
     }

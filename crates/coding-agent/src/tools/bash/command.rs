@@ -19,6 +19,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::Bash;
 use super::ending::{Cause, Ending, seconds};
+use super::environment;
 use super::output::Output;
 use super::processes::Running;
 
@@ -82,7 +83,7 @@ pub(super) fn start(bash: &Bash, command: &str) -> Result<Started, ToolError> {
 fn spawn(bash: &Bash, shell: &str, command: &str) -> io::Result<(Child, Receiver)> {
     let (reader, writer) = io::pipe()?;
     let reader = Receiver::from_owned_fd(OwnedFd::from(reader))?;
-    let child = Command::new(shell)
+    let child = Command::new(environment::on_path(&bash.environment, shell))
         .arg("-c")
         .arg(command)
         .current_dir(&bash.cwd)

@@ -1,6 +1,10 @@
 //! The environment of a command: nothing that waits for a person, and no credentials.
 
+use std::env::split_paths;
 use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use rustix::fs::{Access, access};
 
 /// What is set, so that no program opens an editor or a pager, asks for a password, or draws.
 const SET: [(&str, &str); 16] = [
@@ -81,6 +85,20 @@ pub(super) fn scrubbed(
         .collect()
 }
 
+/// The program that `name` means under this environment's `PATH`; `name` itself where it means
+/// none. Found here and not in the child: std can then start it without forking this process, whose
+/// pages it would have to copy. A directory that is relative to wherever a command runs is no place
+/// for the shell that runs it.
+pub(super) fn on_path(environment: &[(OsString, OsString)], name: &str) -> PathBuf {
+    let path = environment.iter().find(|(variable, _)| variable == "PATH").map(|(_, path)| path);
+    path.into_iter()
+        .flat_map(|path| split_paths(path))
+        .filter(|directory| directory.is_absolute())
+        .map(|directory| directory.join(name))
+        .find(|file| file.is_file() && access(file, Access::EXEC_OK).is_ok())
+        .unwrap_or_else(|| PathBuf::from(name))
+}
+
 /// Whether a variable's name looks like that of a credential.
 fn is_credential(name: &OsStr) -> bool {
     let name = name.to_string_lossy().to_ascii_uppercase();
@@ -140,6 +158,31 @@ mod tests {
         for name in others {
             assert!(!is_credential(OsStr::new(name)), "{name}");
         }
+    }
+
+    #[test]
+    fn a_shell_is_an_executable_file_of_an_absolute_directory() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let base = tempfile::tempdir().unwrap();
+        for (directory, mode) in [("plain", 0o600), ("good", 0o700), ("later", 0o700)] {
+            let file = base.path().join(directory).join("bash");
+            std::fs::create_dir(base.path().join(directory)).unwrap();
+            std::fs::write(&file, "").unwrap();
+            std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
+        }
+        std::fs::create_dir_all(base.path().join("folder/bash")).unwrap();
+        let cases = [
+            ("BASE/none:BASE/plain:BASE/folder:BASE/good:BASE/later", "BASE/good/bash"),
+            (":.:good", "bash"),
+            ("", "bash"),
+        ];
+        let base = base.path().to_str().unwrap();
+        for (path, found) in cases {
+            let environment = [("PATH".into(), path.replace("BASE", base).into())];
+            assert_eq!(on_path(&environment, "bash"), PathBuf::from(found.replace("BASE", base)));
+        }
+        assert_eq!(on_path(&[], "sh"), PathBuf::from("sh"));
     }
 
     /// SPEC B1
