@@ -87,27 +87,65 @@ impl ProviderEntry {
     /// A base that already names the endpoint is taken as it is; Messages adds the version where the
     /// base does not end in one, since both habits are common.
     pub fn endpoint(&self) -> String {
-        let base = self.base_url.trim().trim_end_matches('/');
-        match self.api {
-            Api::AnthropicMessages if base.ends_with("/v1/messages") => base.to_owned(),
-            Api::AnthropicMessages if base.ends_with("/v1") => format!("{base}/messages"),
-            Api::AnthropicMessages => format!("{base}/v1/messages"),
-            Api::OpenaiChat if base.ends_with("/chat/completions") => base.to_owned(),
-            Api::OpenaiChat => format!("{base}/chat/completions"),
-        }
+        let (base, query) = match self.base_url.trim().split_once('?') {
+            Some((base, query)) => (base, format!("?{query}")),
+            None => (self.base_url.trim(), String::new()),
+        };
+        let base = base.trim_end_matches('/');
+        let rest = match self.api {
+            Api::AnthropicMessages if base.ends_with("/v1/messages") => "",
+            Api::AnthropicMessages if base.ends_with("/v1") => "/messages",
+            Api::AnthropicMessages => "/v1/messages",
+            Api::OpenaiChat if base.ends_with("/chat/completions") => "",
+            Api::OpenaiChat => "/chat/completions",
+        };
+        format!("{base}{rest}{query}")
     }
 
-    /// `text` without the entry's secrets: its key, and headers that may be one.
+    /// `text` without the entry's secrets: its key, headers that may be one, and what the address
+    /// holds besides an address.
     pub fn redact(&self, text: String) -> String {
         let text = match &self.api_key {
             Some(key) => key.redact(text),
             None => text,
         };
+        let text = secrets_in(&self.base_url)
+            .into_iter()
+            .fold(text, |text, secret| redact_secret(secret, text));
         self.headers
             .iter()
             .filter(|(name, _)| is_secret_header(name))
             .fold(text, |text, (_, value)| redact_secret(value, text))
     }
+}
+
+/// An address as it may be shown: without the password and the query that it may carry.
+pub fn url_without_secrets(url: &str) -> String {
+    let (address, query) = match url.split_once('?') {
+        Some((address, _)) => (address, "?…"),
+        None => (url, ""),
+    };
+    let shown = match user_info(address) {
+        Some((_, user_info)) => address.replacen(user_info, "…", 1),
+        None => address.to_owned(),
+    };
+    format!("{shown}{query}")
+}
+
+/// What stands between the scheme and the `@` before the host, with the scheme.
+fn user_info(address: &str) -> Option<(&str, &str)> {
+    let (scheme, rest) = address.split_once("://")?;
+    let authority = rest.split('/').next().unwrap_or_default();
+    let (user_info, _) = authority.rsplit_once('@')?;
+    Some((scheme, user_info))
+}
+
+/// The password and the query's values.
+fn secrets_in(url: &str) -> Vec<&str> {
+    let (address, query) = url.split_once('?').unwrap_or((url, ""));
+    let password = user_info(address).and_then(|(_, user_info)| user_info.split_once(':'));
+    let values = query.split('&').filter_map(|pair| pair.split_once('='));
+    password.into_iter().chain(values).map(|(_, secret)| secret).collect()
 }
 
 /// Headers whose value is covered wherever text leaves this crate.
@@ -122,7 +160,7 @@ impl fmt::Debug for ProviderEntry {
         f.debug_struct("ProviderEntry")
             .field("name", &self.name)
             .field("api", &self.api)
-            .field("base_url", &self.base_url)
+            .field("base_url", &url_without_secrets(&self.base_url))
             .field("api_key", &self.api_key)
             .field("key_need", &self.key_need)
             .field("key_hint", &self.key_hint)
@@ -150,10 +188,32 @@ mod tests {
             (Api::OpenaiChat, "https://h/v1", "https://h/v1/chat/completions"),
             (Api::OpenaiChat, " https://h/v1/ ", "https://h/v1/chat/completions"),
             (Api::OpenaiChat, "https://h", "https://h/chat/completions"),
+            (Api::OpenaiChat, "https://h/x/?v=1", "https://h/x/chat/completions?v=1"),
             (Api::OpenaiChat, "https://h/v1/chat/completions/", "https://h/v1/chat/completions"),
         ] {
             assert_eq!(ProviderEntry::new("p", api, base).endpoint(), endpoint, "{api} {base}");
         }
+    }
+
+    /// SPEC M20
+    #[test]
+    fn an_address_is_shown_without_its_secrets() {
+        for (url, shown) in [
+            ("https://h/v1", "https://h/v1"),
+            ("https://user:pass-0123456@h:1/v1", "https://…@h:1/v1"),
+            ("https://h/v1?token=tok-0123456", "https://h/v1?…"),
+            ("https://h/a@b", "https://h/a@b"),
+            ("no address", "no address"),
+        ] {
+            assert_eq!(url_without_secrets(url), shown);
+        }
+        let url = "https://user:pass-0123456@h/v1?token=tok-0123456";
+        let entry = ProviderEntry::new("p", Api::OpenaiChat, url);
+        assert_eq!(
+            entry.redact("pass-0123456 and tok-0123456 at h".to_owned()),
+            "[key] and [key] at h"
+        );
+        assert!(!format!("{entry:?}").contains("0123456"));
     }
 
     /// SPEC M20

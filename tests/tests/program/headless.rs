@@ -1,7 +1,6 @@
 //! `-p`: what goes in, what comes out.
 
 use ai::{Api, Usage};
-use rustix::process::Signal;
 use scripted_model::{Entry, Expect, Script, ScriptedModel, Turn};
 use serde_json::{Value, json};
 use tests::bench::Bench;
@@ -337,8 +336,6 @@ async fn a_pipe_that_breaks_cancels_without_noise() {
         .start();
     running.wait_for_event("tool_execution_start").await;
     running.close_output();
-    // The program notices when it writes next; the signal makes it write.
-    running.signal(Signal::INT);
     let ended = running.end().await;
     assert_eq!((ended.code, ended.stderr.as_str()), (1, ""), "{ended:?}");
     assert_eq!(model.requests().len(), 1);

@@ -124,7 +124,7 @@ async fn a_call_that_is_none_is_said() {
     assert_eq!((ended.code, ended.stdout.lines().count()), (2, 1), "{ended:?}");
     assert_eq!(
         ended.stderr,
-        "error: line 2 of the batch is no call: expected ident at line 1 column 2\n\
+        "error: line 2 of the batch is no call: expected ident at column 2\n\
          hint: a line is {\"name\": \"Read\", \"args\": {\"path\": \"README.md\"}}\n"
     );
 }

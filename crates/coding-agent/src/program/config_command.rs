@@ -8,8 +8,8 @@ use crate::program::failure::Failure;
 use crate::program::output::Output;
 use crate::program::session::Session;
 
-/// Prints the configuration in force as TOML that can be read again. It holds no keys: only the
-/// names of the variables that do.
+/// Prints the configuration in force as TOML that can be read again. It holds no keys, only the
+/// names of the variables that do; what an address holds besides an address is left out.
 pub(crate) fn show(arguments: &SessionArguments) -> Result<Exit, Failure> {
     let session = Session::open(arguments)?;
     session.report_notes();
@@ -17,7 +17,11 @@ pub(crate) fn show(arguments: &SessionArguments) -> Result<Exit, Failure> {
     for file in &session.loaded_files {
         output.text(&format!("# from {}", file.display()))?;
     }
-    let text = toml::to_string_pretty(&session.config.to_layer())
+    let mut shown = session.config.to_layer();
+    for provider in shown.providers.values_mut() {
+        provider.base_url = provider.base_url.as_deref().map(ai::url_without_secrets);
+    }
+    let text = toml::to_string_pretty(&shown)
         .map_err(|error| Failure::failed(format!("{error}; this is a defect")))?;
     output.text(&text)?;
     output.flush()?;

@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::program::cli::{Cli, OutputFormat};
 use crate::program::exit::Exit;
 use crate::program::failure::Failure;
-use crate::program::output::Output;
+use crate::program::output::{Output, cancel_without_reader};
 use crate::program::progress::Progress;
 use crate::program::prompt;
 use crate::program::session::{ChosenModel, Session};
@@ -62,6 +62,7 @@ pub(crate) async fn work(
         OutputFormat::Text | OutputFormat::Json => run.without_message_updates(),
     };
     let _signals = cancel_on_signals(run.cancel(), session.processes.clone())?;
+    cancel_without_reader(run.cancel());
     let mut printer = Printer { output: Output::new(), format };
     printer.session(&id, session, model)?;
     let outcome = follow(run, &mut printer, &mut progress).await?;
@@ -81,6 +82,7 @@ pub(crate) async fn show(
 ) -> Result<Exit, Failure> {
     let mut run = start(session, model, context, prompt);
     let _signals = cancel_on_signals(run.cancel(), session.processes.clone())?;
+    cancel_without_reader(run.cancel());
     while let Some(event) = run.next().await {
         see(&event)?;
     }

@@ -2,9 +2,41 @@
 
 use std::io::{self, BufWriter, StdoutLock, Write};
 
+use agent::{AbortCause, RunCancel};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::FileType;
+use rustix::io::Errno;
 use serde::Serialize;
 
 use crate::program::failure::Failure;
+
+/// How much stack a thread needs that makes one system call.
+const WATCHING_STACK: usize = 64 * 1024;
+
+/// Cancels `run` when nobody can read standard output any more: a command of ten minutes would
+/// otherwise run on for a reader that went away in its first second.
+///
+/// A thread of its own waits for that, since a descriptor that is shared with other programs must not
+/// be made non-blocking. It ends with the program.
+pub(crate) fn cancel_without_reader(run: RunCancel) {
+    let stdout = io::stdout();
+    // Only these lose their readers; a file or a terminal needs no thread.
+    let kind = rustix::fs::fstat(&stdout).map(|stat| FileType::from_raw_mode(stat.st_mode));
+    if !matches!(kind, Ok(FileType::Fifo | FileType::Socket)) {
+        return;
+    }
+    let watching = move || {
+        let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
+        while let Ok(_) | Err(Errno::INTR) = poll(&mut fds, None) {
+            if fds.iter().any(|fd| fd.revents().intersects(PollFlags::ERR | PollFlags::HUP)) {
+                run.cancel(AbortCause::Host);
+                return;
+            }
+        }
+    };
+    // Without it a lost reader is noticed at the next write.
+    let _ = std::thread::Builder::new().stack_size(WATCHING_STACK).spawn(watching);
+}
 
 /// Writes to standard output. Nothing is seen before [`Output::flush`].
 pub(crate) struct Output(BufWriter<StdoutLock<'static>>);

@@ -4,7 +4,7 @@
 
 use std::io::{self, Stderr};
 
-use agent::{AgentEvent, EndReason};
+use agent::{AbortCause, AgentEvent, EndReason};
 
 use crate::program::render::{Renderer, describe};
 
@@ -36,6 +36,8 @@ impl Progress {
     /// The last word, where the exit code alone would leave questions.
     pub(crate) fn ended(&mut self, reason: &EndReason, unanswered: usize) {
         let line = match reason {
+            // Whoever read the output has gone.
+            EndReason::Aborted { cause: AbortCause::Host } => return,
             // What failed was said when it failed.
             EndReason::Error { .. } | EndReason::Refusal | EndReason::ContextOverflow => return,
             EndReason::Completed if unanswered == 0 => return,

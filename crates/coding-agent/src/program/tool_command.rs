@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::program::cli::{SessionArguments, ToolRunArguments};
 use crate::program::exit::Exit;
 use crate::program::failure::Failure;
-use crate::program::output::Output;
+use crate::program::output::{Output, cancel_without_reader};
 use crate::program::session::Session;
 use crate::program::signals::cancel_on_signals;
 
@@ -23,8 +23,12 @@ const MAX_LINE_BYTES: u64 = 64 << 20;
 #[serde(deny_unknown_fields)]
 struct BatchLine {
     name: String,
-    #[serde(default)]
+    #[serde(default = "no_arguments")]
     args: Value,
+}
+
+fn no_arguments() -> Value {
+    json!({})
 }
 
 /// Prints what the model is told of the tools.
@@ -45,6 +49,7 @@ pub(crate) async fn run(
     session.report_notes();
     let cancel = RunCancel::new();
     let _signals = cancel_on_signals(cancel.clone(), session.processes.clone())?;
+    cancel_without_reader(cancel.clone());
     let mut calls = Calls { session, cancel, output: Output::new(), made: 0, failed: false };
     match (&arguments.name, &arguments.args, &arguments.batch) {
         (Some(name), Some(args), _) => {
@@ -112,6 +117,8 @@ impl Calls {
                 continue;
             }
             let call: BatchLine = serde_json::from_slice(&line).map_err(|error| {
+                // The reader counts lines, too, and has seen only this one.
+                let error = error.to_string().replace("line 1 column", "column");
                 Failure::usage(format!("line {number} of the batch is no call: {error}"))
                     .hint(r#"a line is {"name": "Read", "args": {"path": "README.md"}}"#)
             })?;
@@ -150,7 +157,8 @@ impl Calls {
     fn exit(&self) -> Exit {
         match self.cancel.cause() {
             Some(agent::AbortCause::User) => Exit::Interrupted,
-            Some(_) => Exit::Terminated,
+            Some(agent::AbortCause::Signal) => Exit::Terminated,
+            Some(_) => Exit::Failed,
             None if self.session.permission.unanswered() > 0 => Exit::Unanswered,
             None if self.failed => Exit::Failed,
             None => Exit::Completed,
