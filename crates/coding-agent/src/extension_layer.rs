@@ -191,8 +191,11 @@ mod tests {
 
     type Answer = Result<ToolOutput, ToolFault>;
 
+    /// A probe's name and what it says before a call.
+    type Named = (&'static str, fn() -> BeforeToolCall);
+
     fn around(
-        probes: &[(&'static str, fn() -> BeforeToolCall)],
+        probes: &[Named],
         answer: fn() -> BoxFuture<'static, Answer>,
     ) -> (
         impl Service<ToolCall, Response = ToolOutput, Error = ToolFault, Future: Send> + use<>,
