@@ -64,12 +64,15 @@ fn nine_alphanumerics(text: &str) -> String {
 pub(crate) struct ToolIds {
     form: ToolIdForm,
     used: HashSet<String>,
+    /// How often an id was taken already: hosts that count from zero in each message repeat the same
+    /// few for a whole conversation, which must stay linear.
+    repeats: HashMap<String, u32>,
     current: HashMap<String, String>,
 }
 
 impl ToolIds {
     pub(crate) fn new(form: ToolIdForm) -> Self {
-        Self { form, used: HashSet::new(), current: HashMap::new() }
+        Self { form, used: HashSet::new(), repeats: HashMap::new(), current: HashMap::new() }
     }
 
     /// An assistant message begins: ids before it are no longer referred to.
@@ -80,10 +83,13 @@ impl ToolIds {
     /// The id to send for a call.
     pub(crate) fn call(&mut self, id: &str) -> String {
         let mut wire = self.shaped(id);
-        let mut repeat = 1_u32;
-        while !self.used.insert(wire.clone()) {
-            repeat += 1;
-            wire = self.shaped(&format!("{id}_{repeat}"));
+        if !self.used.insert(wire.clone()) {
+            let mut repeat = self.repeats.get(id).copied().unwrap_or(1);
+            while !self.used.insert(wire.clone()) {
+                repeat = repeat.saturating_add(1);
+                wire = self.shaped(&format!("{id}_{repeat}"));
+            }
+            self.repeats.insert(id.to_owned(), repeat);
         }
         self.current.insert(id.to_owned(), wire.clone());
         wire
@@ -122,6 +128,18 @@ mod tests {
         }
         assert_eq!(wire_name("a.b"), "a_b_0466522c");
         assert_ne!(wire_name("a.b"), wire_name("a/b"));
+    }
+
+    /// SPEC M17: the same calls have the same ids in every request.
+    #[test]
+    fn ids_that_repeat_are_counted() {
+        let mut ids = ToolIds::new(ToolIdForm::Plain);
+        let mut sent = |id: &str| {
+            ids.begin_message();
+            ids.call(id)
+        };
+        let wanted = ["call_0", "call_0_3", "call_0_2", "call_0_4", "call_0_3_2"];
+        assert_eq!(["call_0", "call_0_3", "call_0", "call_0", "call_0_3"].map(&mut sent), wanted);
     }
 
     /// SPEC M7

@@ -14,9 +14,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::permission::PermissionMode;
+use crate::tools::BashSettings;
 
 /// The model that is asked unless another is named.
 pub const DEFAULT_MODEL: &str = "anthropic/claude-sonnet-4-5";
+
+/// The turns of one run, unless configured otherwise: more than any task needs, and an end to a model
+/// that goes in circles.
+pub const MAX_TURNS: u32 = 500;
 
 /// Everything that can be configured, with a value for each.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,9 +54,9 @@ impl Config {
     /// The layers, weakest first, with the defaults below them.
     pub fn from_layers(layers: impl IntoIterator<Item = ConfigLayer>) -> Self {
         let merged = layers.into_iter().fold(ConfigLayer::default(), ConfigLayer::under);
-        let millis =
-            |value: Option<u64>, default: u64| Duration::from_millis(value.unwrap_or(default));
         let timeouts = ai::Timeouts::default();
+        let retry = ai::RetryPolicy::default();
+        let bash = BashSettings::default();
         let or =
             |value: Option<u64>, default: Duration| value.map_or(default, Duration::from_millis);
         Self {
@@ -63,12 +68,12 @@ impl Config {
                 first_byte: or(merged.timeouts.first_byte_ms, timeouts.first_byte),
                 idle: or(merged.timeouts.idle_ms, timeouts.idle),
             },
-            tool_timeout: millis(merged.timeouts.tool_ms, 120_000),
-            cancel_grace: millis(merged.cancel.grace_ms, 500),
-            kill_grace: millis(merged.cancel.kill_grace_ms, 250),
-            retry_attempts: merged.retry.max_attempts.unwrap_or(5),
-            retry_elapsed: millis(merged.retry.max_elapsed_ms, 120_000),
-            max_turns: merged.limits.max_turns.unwrap_or(500),
+            tool_timeout: or(merged.timeouts.tool_ms, bash.timeout),
+            cancel_grace: or(merged.cancel.grace_ms, agent::CANCEL_GRACE),
+            kill_grace: or(merged.cancel.kill_grace_ms, bash.kill_grace),
+            retry_attempts: merged.retry.max_attempts.unwrap_or(retry.max_attempts),
+            retry_elapsed: or(merged.retry.max_elapsed_ms, retry.max_elapsed),
+            max_turns: merged.limits.max_turns.unwrap_or(MAX_TURNS),
             max_parallel_tool_calls: merged
                 .limits
                 .max_parallel_tool_calls

@@ -63,7 +63,7 @@ where
         let inner = self.inner.clone();
         let extensions = Arc::clone(&self.extensions);
         Box::pin(async move {
-            let asked = call.clone();
+            let mut unheard = Unheard { extensions: extensions.to_vec(), call: call.clone() };
             let output = match before(&extensions, call).await {
                 // A panic inside must not keep the extensions from hearing of the end.
                 Ok(call) => AssertUnwindSafe(inner.oneshot(call)).catch_unwind().await,
@@ -78,7 +78,7 @@ where
                 }
                 Err(_) => Err("the tool panicked"),
             };
-            after(&extensions, ToolCallEnd { call: &asked, output: heard }).await;
+            unheard.tell(heard).await;
             output.unwrap_or_else(|payload| std::panic::resume_unwind(payload))
         })
     }
@@ -90,7 +90,9 @@ async fn before(
     mut call: ToolCall,
 ) -> Result<ToolCall, ToolOutput> {
     for extension in extensions {
-        let answer = AssertUnwindSafe(extension.before_tool_call(&call)).catch_unwind().await;
+        // Asked inside, so that a panic before its first await is the extension's, too.
+        let asked = async { extension.before_tool_call(&call).await };
+        let answer = AssertUnwindSafe(asked).catch_unwind().await;
         let blocked = match answer {
             Ok(BeforeToolCall::Go) => continue,
             Ok(BeforeToolCall::Rewrite(arguments)) => {
@@ -107,10 +109,159 @@ async fn before(
     Ok(call)
 }
 
-async fn after(extensions: &[Arc<dyn Extension>], end: ToolCallEnd<'_>) {
-    for extension in extensions.iter().rev() {
-        if AssertUnwindSafe(extension.after_tool_call(end)).catch_unwind().await.is_err() {
-            tracing::warn!(extension = extension.name(), "an extension failed after a call");
+/// The extensions that have not heard of a call's end. Dropped with the call, by a layer outside that
+/// lost its patience, it still tells them, in a task of its own.
+struct Unheard {
+    extensions: Vec<Arc<dyn Extension>>,
+    call: ToolCall,
+}
+
+impl Unheard {
+    async fn tell(&mut self, output: Result<&ToolOutput, &str>) {
+        while let Some(extension) = self.extensions.pop() {
+            after(&*extension, ToolCallEnd { call: &self.call, output }).await;
         }
+    }
+}
+
+impl Drop for Unheard {
+    fn drop(&mut self) {
+        if self.extensions.is_empty() {
+            return;
+        }
+        // Without a runtime the program is ending, and nobody is there to hear.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let extensions = std::mem::take(&mut self.extensions);
+            let call = self.call.clone();
+            runtime.spawn(async move {
+                for extension in extensions.iter().rev() {
+                    let output = Err("the call was dropped before its end");
+                    after(&**extension, ToolCallEnd { call: &call, output }).await;
+                }
+            });
+        }
+    }
+}
+
+async fn after(extension: &dyn Extension, end: ToolCallEnd<'_>) {
+    // Told inside, so that a panic before its first await is the extension's, too.
+    let told = async { extension.after_tool_call(end).await };
+    if AssertUnwindSafe(told).catch_unwind().await.is_err() {
+        tracing::warn!(extension = extension.name(), "an extension failed after a call");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+    use tokio::sync::mpsc;
+    use tower::{ServiceBuilder, service_fn};
+
+    use super::*;
+
+    /// Says yes, no or nothing sensible, and tells what it hears.
+    struct Probe {
+        name: &'static str,
+        before: fn() -> BeforeToolCall,
+        heard: mpsc::Sender<String>,
+    }
+
+    impl Extension for Probe {
+        fn name(&self) -> &str {
+            self.name
+        }
+
+        fn before_tool_call<'a>(&'a self, _: &'a ToolCall) -> BoxFuture<'a, BeforeToolCall> {
+            let answer = (self.before)();
+            Box::pin(std::future::ready(answer))
+        }
+
+        fn after_tool_call<'a>(&'a self, end: ToolCallEnd<'a>) -> BoxFuture<'a, ()> {
+            let words = match end.output {
+                Ok(output) => output.content_text(),
+                Err(fault) => format!("fault: {fault}"),
+            };
+            self.heard.try_send(format!("{}: {words}", self.name)).unwrap();
+            assert_ne!(self.name, "panics");
+            Box::pin(std::future::ready(()))
+        }
+    }
+
+    type Answer = Result<ToolOutput, ToolFault>;
+
+    /// A probe's name and what it says before a call.
+    type Named = (&'static str, fn() -> BeforeToolCall);
+
+    fn around(
+        probes: &[Named],
+        answer: fn() -> BoxFuture<'static, Answer>,
+    ) -> (
+        impl Service<ToolCall, Response = ToolOutput, Error = ToolFault, Future: Send> + use<>,
+        mpsc::Receiver<String>,
+    ) {
+        let (heard, receiver) = mpsc::channel(10);
+        let extensions = probes.iter().map(|(name, before)| {
+            let probe = Probe { name, before: *before, heard: heard.clone() };
+            Arc::new(probe) as Arc<dyn Extension>
+        });
+        let layer = ExtensionLayer::new(extensions);
+        let service =
+            ServiceBuilder::new().layer(layer).service(service_fn(move |_: ToolCall| answer()));
+        (service, receiver)
+    }
+
+    fn call() -> ToolCall {
+        ToolCall::new("call", "Any", json!({}))
+    }
+
+    /// Everything that is heard until nobody is there to say anything more.
+    async fn all(mut heard: mpsc::Receiver<String>) -> Vec<String> {
+        let mut words = Vec::new();
+        while let Some(word) = heard.recv().await {
+            words.push(word);
+        }
+        words
+    }
+
+    fn go() -> BeforeToolCall {
+        BeforeToolCall::Go
+    }
+
+    /// SPEC E1, T9: a policy hook that fails denies, and everybody hears how the call ended.
+    #[tokio::test]
+    async fn a_hook_that_panics_before_a_call_blocks_it() {
+        let tool = || -> BoxFuture<'static, Answer> { unreachable!("the call is blocked") };
+        let fails = || -> BeforeToolCall { panic!("before its first await") };
+        let (service, heard) = around(&[("first", go), ("second", fails), ("third", go)], tool);
+        let output = service.oneshot(call()).await.unwrap();
+        assert_eq!(output.error_kind, Some(ToolErrorKind::Denied));
+        let blocked = "blocked: second failed before the call";
+        assert_eq!(output.content_text(), blocked);
+        let expected = ["third", "second", "first"].map(|name| format!("{name}: {blocked}"));
+        assert_eq!(all(heard).await, expected);
+    }
+
+    /// SPEC E1: an observer that fails is reported and changes nothing.
+    #[tokio::test]
+    async fn a_hook_that_panics_after_a_call_changes_nothing() {
+        let tool = || -> BoxFuture<'static, Answer> {
+            Box::pin(std::future::ready(Ok(ToolOutput::text("done"))))
+        };
+        let (service, heard) = around(&[("first", go), ("panics", go)], tool);
+        assert_eq!(service.oneshot(call()).await.unwrap(), ToolOutput::text("done"));
+        assert_eq!(all(heard).await, ["panics: done", "first: done"]);
+    }
+
+    /// SPEC T9, T10: also when a layer outside gave the call up.
+    #[tokio::test]
+    async fn a_dropped_call_is_heard_of_once() {
+        let tool = || -> BoxFuture<'static, Answer> { Box::pin(std::future::pending()) };
+        let (service, heard) = around(&[("first", go), ("second", go)], tool);
+        let answer = tokio::time::timeout(Duration::ZERO, service.oneshot(call())).await;
+        assert!(answer.is_err());
+        let fault = "fault: the call was dropped before its end";
+        assert_eq!(all(heard).await, [format!("second: {fault}"), format!("first: {fault}")]);
     }
 }

@@ -163,11 +163,11 @@ impl ConfigLayer {
         Ok(())
     }
 
-    /// What an untrusted project may set; the rest is named in `ignored`. A project can say which
-    /// model suits it and shorten waits and limits, but nothing that sends the conversation
-    /// elsewhere, hands out keys or lowers a guard.
+    /// What an untrusted project may set over `below`, in which everything is set; the rest is named
+    /// in `ignored`. A project can say which model suits it and shorten waits and limits, but nothing
+    /// that points a provider elsewhere, hands out keys or lowers a guard.
     #[must_use]
-    pub(crate) fn untrusted(mut self, ignored: &mut Vec<&'static str>) -> Self {
+    pub(crate) fn untrusted(mut self, below: &Self, ignored: &mut Vec<&'static str>) -> Self {
         if !self.providers.is_empty() {
             ignored.push("providers");
             self.providers.clear();
@@ -179,7 +179,38 @@ impl ConfigLayer {
                 self.permission_mode = None;
             }
         }
+        let mut shorten = Shorten(ignored);
+        let (timeouts, cancel, retry, limits) =
+            (&mut self.timeouts, &mut self.cancel, &mut self.retry, &mut self.limits);
+        shorten.only("timeouts.connect_ms", &mut timeouts.connect_ms, below.timeouts.connect_ms);
+        let first_byte_ms = below.timeouts.first_byte_ms;
+        shorten.only("timeouts.first_byte_ms", &mut timeouts.first_byte_ms, first_byte_ms);
+        shorten.only("timeouts.idle_ms", &mut timeouts.idle_ms, below.timeouts.idle_ms);
+        shorten.only("timeouts.tool_ms", &mut timeouts.tool_ms, below.timeouts.tool_ms);
+        shorten.only("cancel.grace_ms", &mut cancel.grace_ms, below.cancel.grace_ms);
+        shorten.only("cancel.kill_grace_ms", &mut cancel.kill_grace_ms, below.cancel.kill_grace_ms);
+        shorten.only("retry.max_attempts", &mut retry.max_attempts, below.retry.max_attempts);
+        shorten.only("retry.max_elapsed_ms", &mut retry.max_elapsed_ms, below.retry.max_elapsed_ms);
+        shorten.only("limits.max_turns", &mut limits.max_turns, below.limits.max_turns);
+        shorten.only(
+            "limits.max_parallel_tool_calls",
+            &mut limits.max_parallel_tool_calls,
+            below.limits.max_parallel_tool_calls,
+        );
         self
+    }
+}
+
+/// Takes back what would be longer than it is without the project, and names it.
+struct Shorten<'a>(&'a mut Vec<&'static str>);
+
+impl Shorten<'_> {
+    fn only<T: PartialOrd>(&mut self, key: &'static str, value: &mut Option<T>, below: Option<T>) {
+        let is_longer = value.as_ref().zip(below.as_ref()).is_some_and(|(own, below)| own > below);
+        if is_longer {
+            self.0.push(key);
+            *value = None;
+        }
     }
 }
 

@@ -94,10 +94,11 @@ impl Sources {
             && let Some(layer) = read_file(&path)?
         {
             let mut ignored = Vec::new();
-            layers.push(layer.untrusted(&mut ignored));
+            let below = Config::from_layers(layers.iter().cloned()).to_layer();
+            layers.push(layer.untrusted(&below, &mut ignored));
             for key in ignored {
                 notes.push(format!(
-                    "{} sets `{key}`, which a project may not; it is ignored",
+                    "{} sets `{key}`, which a project may only tighten; it is ignored",
                     path.display()
                 ));
             }
@@ -155,7 +156,8 @@ fn from_variable(
     notes: &mut Vec<String>,
 ) -> Result<ConfigLayer, ConfigError> {
     let Some(key) = name.strip_prefix("CODING_AGENT_") else { return Ok(ConfigLayer::default()) };
-    if OTHER_VARIABLES.contains(&name.as_str()) {
+    // A blank variable is as good as none, as everywhere where variables are read.
+    if OTHER_VARIABLES.contains(&name.as_str()) || value.trim().is_empty() {
         return Ok(ConfigLayer::default());
     }
     let key = key.to_ascii_lowercase().replace("__", ".");
@@ -233,6 +235,7 @@ mod tests {
         let mut sources = variables(&[
             ("CODING_AGENT_MODEL", "b/variable"),
             ("CODING_AGENT_RETRY__MAX_ATTEMPTS", "4"),
+            ("CODING_AGENT_PERMISSION_MODE", ""),
             ("PATH", "/bin"),
         ]);
         sources.user_file = Some(user_file);
@@ -296,6 +299,30 @@ mod tests {
         let loaded = load("permission_mode = 'read-only'");
         assert_eq!(loaded.config.permission_mode, PermissionMode::ReadOnly);
         assert_eq!(loaded.notes, [] as [String; 0]);
+        let loaded = load("[limits]\nmax_turns = 7\n[retry]\nmax_attempts = 1000");
+        assert_eq!((loaded.config.max_turns, loaded.config.retry_attempts), (7, 5));
+        let [note] = loaded.notes.as_slice() else { panic!("{:?}", loaded.notes) };
+        assert!(note.ends_with(
+            "sets `retry.max_attempts`, which a project may only tighten; it is ignored"
+        ));
+    }
+
+    /// SPEC P8: what the user has set is what a project may not exceed, not the defaults.
+    #[test]
+    fn a_project_stays_within_the_users_limits() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = directory.path().join(name);
+            fs::write(&path, text).unwrap();
+            Some(path)
+        };
+        let sources = Sources {
+            user_file: file("user.toml", "[limits]\nmax_turns = 20\n[timeouts]\ntool_ms = 900000"),
+            project_file: file("project.toml", "limits.max_turns = 30\ntimeouts.tool_ms = 600000"),
+            ..Sources::default()
+        };
+        let config = sources.load().unwrap().config;
+        assert_eq!((config.max_turns, config.tool_timeout.as_secs()), (20, 600));
     }
 
     #[test]

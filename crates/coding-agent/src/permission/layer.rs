@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use agent::{
-    Approval, Approver, Effect, EffectKind, Effects, OfferedTool, Question, ToolCall, ToolFault,
-    ToolOutput,
+    Approval, Approver, Effect, EffectKind, Effects, OfferedTool, Question, ToolCall, ToolError,
+    ToolFault, ToolOutput,
 };
 use ai::ToolErrorKind;
 use futures::future::BoxFuture;
@@ -45,18 +45,18 @@ impl Permission {
     }
 
     /// The grant for a call, or why there is none.
-    async fn decide(&self, tool: &OfferedTool, call: &ToolCall) -> Result<Grant, String> {
+    async fn decide(&self, tool: &OfferedTool, call: &ToolCall) -> Result<Grant, ToolError> {
         let (judgement, grant) = match tool.effects(&call.arguments) {
             Effects::Undeclared => {
                 // A tool that does not say what it reaches is trusted code that reaches it by
                 // itself; a grant of files would mean nothing to it.
                 (self.policy.judge_undeclared(&call.name), Grant::builder().build())
             }
-            Effects::Declared(effects) => self.judge(&effects)?,
+            Effects::Declared(effects) => self.judge(&effects).map_err(denied)?,
         };
         match judgement.verdict {
             Verdict::Allow => Ok(grant),
-            Verdict::Deny => Err(format!("denied: {}", judgement.because().join("; "))),
+            Verdict::Deny => Err(denied(format!("denied: {}", judgement.because().join("; ")))),
             Verdict::Ask => self.ask(call, judgement).await.map(|()| grant),
         }
     }
@@ -93,7 +93,7 @@ impl Permission {
         Ok((self.policy.judge(&judged), grant.build()))
     }
 
-    async fn ask(&self, call: &ToolCall, judgement: Judgement) -> Result<(), String> {
+    async fn ask(&self, call: &ToolCall, judgement: Judgement) -> Result<(), ToolError> {
         let reasons = judgement.because();
         let key = (Arc::clone(&call.name), judgement.effects.clone());
         let allowed = &self.session.allowed;
@@ -109,7 +109,10 @@ impl Permission {
         );
         let answer = tokio::select! {
             biased;
-            () = call.cancel.cancelled() => return Err("cancelled before it was answered".into()),
+            () = call.cancel.cancelled() => {
+                let message = "cancelled before permission was given or refused";
+                return Err(ToolError::new(ToolErrorKind::Aborted, message));
+            }
             answer = call.slot.paused(self.approver.ask(&question)) => answer,
         };
         match answer {
@@ -118,21 +121,25 @@ impl Permission {
                 allowed.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
                 Ok(())
             }
-            Some(Approval::Deny { message }) => Err(match message {
+            Some(Approval::Deny { message }) => Err(denied(match message {
                 Some(message) => format!("denied by the user: {message}"),
                 None => "denied by the user".to_owned(),
-            }),
-            Some(_) => Err("denied: the answer was not understood".to_owned()),
+            })),
+            Some(_) => Err(denied("denied: the answer was not understood".to_owned())),
             None => {
                 self.session.unanswered.fetch_add(1, Ordering::Relaxed);
-                Err(format!(
+                Err(denied(format!(
                     "denied: this needs the user's permission and nobody can be asked here ({}). Go \
                      on without it, or say what you would have done",
                     reasons.join("; ")
-                ))
+                )))
             }
         }
     }
+}
+
+fn denied(message: String) -> ToolError {
+    ToolError::new(ToolErrorKind::Denied, message)
 }
 
 /// Makes [`PermissionService`]s for one tool.
@@ -187,8 +194,54 @@ where
                     call.extensions.insert(grant);
                     inner.oneshot(call).await
                 }
-                Err(message) => Ok(ToolOutput::error(ToolErrorKind::Denied, message)),
+                Err(refused) => Ok(refused.into()),
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tokio::sync::Notify;
+    use tower::service_fn;
+
+    use super::*;
+    use crate::permission::{Credentials, PermissionMode};
+    use crate::tools::Write;
+
+    /// Never answers, and tells that it was asked.
+    #[derive(Default)]
+    struct Silent(Notify);
+
+    impl Approver for Silent {
+        fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Option<Approval>> {
+            self.0.notify_one();
+            Box::pin(std::future::pending())
+        }
+    }
+
+    /// SPEC T4, P6: a question that nobody will answer any more is no refusal.
+    #[tokio::test]
+    async fn a_call_that_is_cancelled_while_a_person_is_asked_is_aborted() {
+        let directory = tempfile::tempdir().unwrap();
+        let workspace = Arc::new(Workspace::new(directory.path(), &[]).unwrap());
+        let policy = Policy { mode: PermissionMode::Ask, credentials: Credentials::default() };
+        let approver = Arc::new(Silent::default());
+        let permission = Permission::new(workspace, policy, Arc::clone(&approver) as _);
+        let layer = PermissionLayer::new(permission.clone(), OfferedTool::new(Write).unwrap());
+        let service = layer.layer(service_fn(|_: ToolCall| async {
+            Err::<ToolOutput, _>(ToolFault::host("the call is not permitted"))
+        }));
+        let call = ToolCall::new("call", "Write", json!({"path": "a", "content": ""}));
+        let cancel = call.cancel.clone();
+        let (output, ()) = tokio::join!(service.oneshot(call), async {
+            approver.0.notified().await;
+            cancel.cancel();
+        });
+        let output = output.unwrap();
+        assert_eq!(output.error_kind, Some(ToolErrorKind::Aborted));
+        assert_eq!(output.content_text(), "cancelled before permission was given or refused");
+        assert_eq!(permission.unanswered(), 0);
     }
 }

@@ -56,6 +56,7 @@ pub(crate) async fn work(
     mut progress: Progress,
 ) -> Result<Exit, Failure> {
     let id = uuid::Uuid::now_v7().to_string();
+    let offered = context.tools.clone();
     let run = start(session, model, context, prompt);
     let run = match format {
         OutputFormat::StreamJson => run,
@@ -64,7 +65,7 @@ pub(crate) async fn work(
     let _signals = cancel_on_signals(run.cancel(), session.processes.clone())?;
     cancel_without_reader(run.cancel());
     let mut printer = Printer { output: Output::new(), format };
-    printer.session(&id, session, model)?;
+    printer.session(&id, session, model, &offered)?;
     let outcome = follow(run, &mut printer, &mut progress).await?;
     let unanswered = session.permission.unanswered();
     printer.outcome(&id, &outcome)?;
@@ -155,11 +156,17 @@ struct Printer {
 }
 
 impl Printer {
-    fn session(&mut self, id: &str, session: &Session, model: &ChosenModel) -> Result<(), Failure> {
+    fn session(
+        &mut self,
+        id: &str,
+        session: &Session,
+        model: &ChosenModel,
+        offered: &Tools,
+    ) -> Result<(), Failure> {
         if self.format != OutputFormat::StreamJson {
             return Ok(());
         }
-        let tools: Vec<&str> = session.tools.iter().map(|tool| tool.spec().name.as_str()).collect();
+        let tools: Vec<&str> = offered.iter().map(|tool| tool.spec().name.as_str()).collect();
         self.output.json(&json!({
             "type": "session",
             "id": id,

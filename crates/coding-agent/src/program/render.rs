@@ -22,14 +22,14 @@ const CYAN: &str = "36";
 pub(crate) struct Renderer<W> {
     out: W,
     colour: bool,
-    /// Text is being streamed, and this many characters of its line are on the screen.
-    streaming: Option<usize>,
+    /// Text is being streamed, and its line is not ended yet.
+    streaming: bool,
     turns: u32,
 }
 
 impl<W: Write> Renderer<W> {
     pub(crate) fn new(out: W, colour: bool) -> Self {
-        Self { out, colour, streaming: None, turns: 0 }
+        Self { out, colour, streaming: false, turns: 0 }
     }
 
     /// A heading of one's own.
@@ -98,7 +98,7 @@ impl<W: Write> Renderer<W> {
                     "{} · {turns} turn{} · {} tokens in, {} out",
                     describe(reason),
                     if turns == 1 { "" } else { "s" },
-                    usage.input + usage.cache_read + usage.cache_write,
+                    usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write),
                     usage.output,
                 );
                 writeln!(self.out, "\n{mark} {line}")?;
@@ -113,12 +113,12 @@ impl<W: Write> Renderer<W> {
             StreamEvent::TextStart { .. } => {
                 let label = self.paint(GREEN, "assistant");
                 write!(self.out, "  {label}  ")?;
-                self.streaming = Some(0);
+                self.streaming = true;
             }
             StreamEvent::TextDelta { delta, .. } => {
                 // Continued lines stand below the first.
                 write!(self.out, "{}", printable(delta).replace('\n', "\n             "))?;
-                self.streaming = Some(self.streaming.unwrap_or(0) + delta.len());
+                self.streaming = true;
             }
             StreamEvent::TextEnd { .. } => self.end_text()?,
             _ => {}
@@ -127,7 +127,7 @@ impl<W: Write> Renderer<W> {
     }
 
     fn end_text(&mut self) -> io::Result<()> {
-        if self.streaming.take().is_some() {
+        if std::mem::take(&mut self.streaming) {
             writeln!(self.out)?;
         }
         Ok(())
