@@ -81,6 +81,8 @@ struct TurnRecord {
     calls: Vec<ai::ToolCall>,
     offered: Tools,
     results: Vec<Arc<Message>>,
+    /// How many of them watchers were told of.
+    shown_results: usize,
     /// Calls that entered the onion and did not come out.
     open_calls: Vec<ai::ToolCall>,
     /// A message that watchers saw begin and not end.
@@ -214,6 +216,14 @@ impl Driver {
         let message = self.append(message);
         self.show_whole(&message);
         message
+    }
+
+    /// Tells watchers of the results that they have not seen.
+    fn show_results(&mut self) {
+        for result in self.turn.results.iter().skip(self.turn.shown_results) {
+            self.show_whole(result);
+        }
+        self.turn.shown_results = self.turn.results.len();
     }
 
     fn show_whole(&self, message: &Arc<Message>) {
@@ -442,7 +452,7 @@ impl Driver {
             cancel: &token,
             origin: CallOrigin { run: self.config.run, turn: self.machine.turn(), message_id },
         };
-        let mut events = DriverBatch { driver: self, unshown: Vec::new() };
+        let mut events = DriverBatch(self);
         let outcome = run_batch(&calls, &settings, &mut events).await;
         let host_failed = outcome.fault.is_some();
         if let Some(fault) = outcome.fault {
@@ -459,9 +469,10 @@ impl Driver {
         };
         for call in std::mem::take(&mut self.turn.calls) {
             let result = self.result_message(&call, &ToolOutput::error(kind, text));
-            let result = self.append_whole(result);
+            let result = self.append(result);
             self.turn.results.push(result);
         }
+        self.show_results();
     }
 
     fn result_message(&self, call: &ai::ToolCall, output: &ToolOutput) -> Message {
@@ -548,6 +559,10 @@ impl Driver {
             }
             other => other,
         };
+        // There is no next turn for it, and what a tool had to say is not lost with the run.
+        for message in std::mem::take(&mut self.tool_context) {
+            self.append_whole(message.into());
+        }
         let messages = std::mem::take(&mut self.added);
         self.emit(AgentEvent::AgentEnd {
             run: self.config.run,
@@ -570,9 +585,10 @@ impl Driver {
         let answered = self.turn.results.len();
         for call in std::mem::take(&mut self.turn.calls).into_iter().skip(answered) {
             let result = self.result_message(&call, &lost);
-            let result = self.append_whole(result);
+            let result = self.append(result);
             self.turn.results.push(result);
         }
+        self.show_results();
         let cause = FailureKind::Run(RunFailure::Panic);
         self.emit(AgentEvent::Error {
             run: self.config.run,
@@ -601,16 +617,12 @@ fn call_end(call: &ai::ToolCall, output: &Arc<ToolOutput>) -> AgentEvent {
 }
 
 /// A batch writes into the history and tells the watchers through this.
-struct DriverBatch<'a> {
-    driver: &'a mut Driver,
-    /// Results in the history that watchers are told of when their group has ended.
-    unshown: Vec<Arc<Message>>,
-}
+struct DriverBatch<'a>(&'a mut Driver);
 
 impl BatchEvents for DriverBatch<'_> {
     fn call_started(&mut self, call: &ai::ToolCall, title: String) {
-        self.driver.turn.open_calls.push(call.clone());
-        self.driver.emit(AgentEvent::ToolExecutionStart {
+        self.0.turn.open_calls.push(call.clone());
+        self.0.emit(AgentEvent::ToolExecutionStart {
             tool_call_id: call.id.as_str().into(),
             tool_name: call.name.as_str().into(),
             title,
@@ -619,7 +631,7 @@ impl BatchEvents for DriverBatch<'_> {
     }
 
     fn progress(&self, call: &ai::ToolCall) -> Progress {
-        let events = self.driver.events.clone();
+        let events = self.0.events.clone();
         let tool_call_id: Arc<str> = call.id.as_str().into();
         let tool_name: Arc<str> = call.name.as_str().into();
         Progress::new(move |partial| {
@@ -632,21 +644,18 @@ impl BatchEvents for DriverBatch<'_> {
     }
 
     fn call_ended(&mut self, call: &ai::ToolCall, output: &Arc<ToolOutput>) {
-        self.driver.turn.open_calls.retain(|open| open.id != call.id);
-        self.driver.emit(call_end(call, output));
+        self.0.turn.open_calls.retain(|open| open.id != call.id);
+        self.0.emit(call_end(call, output));
     }
 
     fn commit(&mut self, call: &ai::ToolCall, output: &Arc<ToolOutput>) {
-        let result = self.driver.result_message(call, output);
-        let result = self.driver.append(result);
-        self.driver.turn.results.push(Arc::clone(&result));
-        self.driver.tool_context.extend(output.context.iter().cloned());
-        self.unshown.push(result);
+        let result = self.0.result_message(call, output);
+        let result = self.0.append(result);
+        self.0.turn.results.push(result);
+        self.0.tool_context.extend(output.context.iter().cloned());
     }
 
     fn group_ended(&mut self) {
-        for result in self.unshown.drain(..) {
-            self.driver.show_whole(&result);
-        }
+        self.0.show_results();
     }
 }

@@ -194,6 +194,9 @@ pub struct Machine {
     max_tokens: bool,
     /// Hooks heard that the run is about to end, and no turn began since.
     stopping_asked: bool,
+    /// Queues that said that something waits and then gave nothing, since the last turn. They are not
+    /// believed again before the next: a source that errs for ever must not spin the run.
+    gave_nothing: [bool; 2],
 }
 
 /// What was tried in this turn.
@@ -214,6 +217,7 @@ enum State {
     /// The limit is reached and the model was done: does input wait that it keeps from being heard?
     PeekingAtLimit,
     Claiming {
+        queue: Queue,
         must_go_on: bool,
     },
     StartingTurn,
@@ -272,6 +276,7 @@ impl Machine {
             cancelled: None,
             max_tokens: false,
             stopping_asked: false,
+            gave_nothing: [false; 2],
         }
     }
 
@@ -314,8 +319,8 @@ impl Machine {
                 }
                 _ => self.unexpected(),
             },
-            State::Claiming { must_go_on } => match input {
-                Input::Claimed(count) => self.claimed(count, must_go_on),
+            State::Claiming { queue, must_go_on } => match input {
+                Input::Claimed(count) => self.claimed(count, queue, must_go_on),
                 _ => self.unexpected(),
             },
             State::StartingTurn if done => {
@@ -425,9 +430,10 @@ impl Machine {
         if let Some(cause) = self.cancelled {
             return self.end(EndReason::Aborted { cause });
         }
-        if steering {
+        let [no_steering, no_follow_up] = self.gave_nothing;
+        if steering && !no_steering {
             self.claim(Queue::Steering, false)
-        } else if follow_up {
+        } else if follow_up && !no_follow_up {
             self.claim(Queue::FollowUp, false)
         } else if self.stopping_asked {
             self.finish()
@@ -438,18 +444,24 @@ impl Machine {
     }
 
     fn claim(&mut self, queue: Queue, must_go_on: bool) -> Action {
-        self.go(State::Claiming { must_go_on }, Action::Claim(queue))
+        self.go(State::Claiming { queue, must_go_on }, Action::Claim(queue))
     }
 
     /// What waited may have been taken back in between; then there is nothing to ask the model,
     /// unless the run must go on anyway.
-    fn claimed(&mut self, count: usize, must_go_on: bool) -> Action {
+    fn claimed(&mut self, count: usize, queue: Queue, must_go_on: bool) -> Action {
         if count == 0 && !must_go_on {
+            let [steering, follow_up] = &mut self.gave_nothing;
+            match queue {
+                Queue::Steering => *steering = true,
+                Queue::FollowUp => *follow_up = true,
+            }
             return self.go(State::Peeking, Action::Peek);
         }
         self.turn += 1;
         self.attempt = Attempts::default();
         self.stopping_asked = false;
+        self.gave_nothing = [false; 2];
         self.go(State::StartingTurn, Action::StartTurn { turn: self.turn })
     }
 

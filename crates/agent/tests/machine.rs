@@ -380,6 +380,31 @@ fn a_driver_that_loses_its_place_ends_the_run() {
     assert_eq!(machine.step(Input::Done), Action::EndRun(reason));
 }
 
+/// A source that says that something waits and never gives it does not keep the run from its end.
+#[test]
+fn a_source_that_errs_does_not_spin_the_run() {
+    let mut machine = Machine::new(MachineLimits::default());
+    let mut input = Input::Begin;
+    let mut names = Vec::new();
+    loop {
+        let action = machine.step(input);
+        names.push(name(&action));
+        assert!(names.len() < 100, "{names:?}");
+        input = match action {
+            Action::EndRun(_) => break,
+            Action::Peek => Input::Waiting { steering: true, follow_up: true },
+            Action::Claim(_) => Input::Claimed(0),
+            Action::Request { .. } => Input::Answered(done()),
+            _ => Input::Done,
+        };
+    }
+    assert_eq!(
+        names.join(" "),
+        "run claim turn1 append request commit end peek claim peek claim-follow-up peek stopping \
+         peek completed"
+    );
+}
+
 fn any_answer() -> impl Strategy<Value = Answer> {
     let stop_reason = prop_oneof![
         4 => Just(StopReason::Stop),

@@ -160,3 +160,16 @@ async fn input_at_the_limit_stays_where_it_is() {
     assert_eq!(outcome.reason, EndReason::IterationLimit);
     assert_eq!(steering.claim().len(), 1);
 }
+
+/// SPEC T6: what a tool says besides its result is not lost where no turn comes any more.
+#[tokio::test]
+async fn additional_context_survives_the_end_of_the_run() {
+    let ends = tool("Ends", ExecutionMode::Parallel, |_, _| async {
+        let note = UserMessage::text("by the way", Origin::Tool);
+        Ok(ToolOutput { terminate: true, context: vec![note], ..ToolOutput::text("ok") })
+    });
+    let script = Script::new([makes(&[("a", "Ends", r#"{"path":"1"}"#)])]);
+    let outcome = agent_loop(prompt("go"), context([ends]), config(&script)).result().await;
+    let texts: Vec<String> = outcome.messages.iter().map(|message| text(message)).collect();
+    assert_eq!(texts, ["go", "", "ok", "by the way"]);
+}

@@ -172,6 +172,15 @@ impl ConfigLayer {
             ignored.push("providers");
             self.providers.clear();
         }
+        // Another model of the provider that the user chose, but not another provider: the
+        // conversation goes where the user sends it.
+        let provider = |model: &Option<String>| {
+            model.as_ref().and_then(|model| model.split_once('/')).map(|(name, _)| name.to_owned())
+        };
+        if self.model.is_some() && provider(&self.model) != provider(&below.model) {
+            ignored.push("model");
+            self.model = None;
+        }
         match self.permission_mode {
             None | Some(PermissionMode::ReadOnly) => {}
             Some(_) => {

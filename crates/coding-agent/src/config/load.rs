@@ -296,6 +296,13 @@ mod tests {
         assert_eq!(loaded.config.permission_mode, PermissionMode::Ask);
         assert_eq!(loaded.config.providers.len(), 0);
         assert_eq!(loaded.notes.len(), 2);
+        for (model, expected) in [
+            ("anthropic/other", "anthropic/other"),
+            ("openai/other", crate::config::DEFAULT_MODEL),
+            ("scripted/./evil.json", crate::config::DEFAULT_MODEL),
+        ] {
+            assert_eq!(load(&format!("model = '{model}'")).config.model, expected);
+        }
         let loaded = load("permission_mode = 'read-only'");
         assert_eq!(loaded.config.permission_mode, PermissionMode::ReadOnly);
         assert_eq!(loaded.notes, [] as [String; 0]);

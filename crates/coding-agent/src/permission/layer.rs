@@ -11,6 +11,7 @@ use agent::{
 };
 use ai::ToolErrorKind;
 use futures::future::BoxFuture;
+use serde_json::Value;
 use tower::{Layer, Service, ServiceExt};
 
 use crate::grant::{Access, Grant};
@@ -28,9 +29,29 @@ pub struct Permission {
 
 #[derive(Default)]
 struct Session {
-    /// Tool and effects that the person allowed for the session.
-    allowed: Mutex<HashSet<(Arc<str>, Vec<Effect>)>>,
+    /// What the person allowed for the session.
+    allowed: Mutex<HashSet<Allowed>>,
     unanswered: AtomicUsize,
+}
+
+/// A call that the person allowed: the tool with its effects, and with its arguments where the
+/// effects are not known.
+#[derive(PartialEq, Eq, Hash)]
+struct Allowed {
+    tool: Arc<str>,
+    effects: Vec<Effect>,
+    arguments: Option<String>,
+}
+
+impl Allowed {
+    fn of(call: &ToolCall, effects: &[Effect]) -> Self {
+        let unknown = effects.contains(&Effect::unknown());
+        Self {
+            tool: Arc::clone(&call.name),
+            effects: effects.to_vec(),
+            arguments: unknown.then(|| Value::Object(call.arguments.clone()).to_string()),
+        }
+    }
 }
 
 impl Permission {
@@ -95,7 +116,7 @@ impl Permission {
 
     async fn ask(&self, call: &ToolCall, judgement: Judgement) -> Result<(), ToolError> {
         let reasons = judgement.because();
-        let key = (Arc::clone(&call.name), judgement.effects.clone());
+        let key = Allowed::of(call, &judgement.effects);
         let allowed = &self.session.allowed;
         if allowed.lock().unwrap_or_else(PoisonError::into_inner).contains(&key) {
             return Ok(());

@@ -29,6 +29,7 @@ pub(crate) async fn run(cli: &Cli) -> Result<Exit, Failure> {
             .hint("coding-agent -p \"what to do\", or coding-agent demo to see it work"));
     };
     let mut session = Session::open(&cli.session)?;
+    session.check_mode()?;
     session.report_notes();
     if let Some(turns) = cli.max_turns {
         session.config.max_turns = turns;

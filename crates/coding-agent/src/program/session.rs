@@ -41,12 +41,6 @@ impl Session {
         let directories = Directories::find(variable);
         let loaded = load_config(arguments, directories.as_ref(), workspace.cwd())?;
         let LoadedConfig { config, files, notes } = loaded;
-        if config.permission_mode == coding_agent::PermissionMode::Auto {
-            return Err(Failure::usage(
-                "permission mode auto needs the sandbox, which this version does not have",
-            )
-            .hint("use ask, accept-edits or bypass"));
-        }
         let own = directories.as_ref().map(Directories::secret).unwrap_or_default();
         let policy = Policy {
             mode: config.permission_mode,
@@ -82,6 +76,17 @@ impl Session {
         for note in &self.notes {
             eprintln!("note: {note}");
         }
+    }
+
+    /// Refuses the mode that this version cannot keep, before anything is done in it.
+    pub(crate) fn check_mode(&self) -> Result<(), Failure> {
+        if self.config.permission_mode != coding_agent::PermissionMode::Auto {
+            return Ok(());
+        }
+        Err(Failure::usage(
+            "permission mode auto needs the sandbox, which this version does not have",
+        )
+        .hint("use ask, accept-edits or bypass"))
     }
 
     /// The model that the configuration names, ready to be asked.

@@ -46,6 +46,7 @@ pub(crate) async fn run(
     arguments: &ToolRunArguments,
 ) -> Result<Exit, Failure> {
     let session = Session::open(session)?;
+    session.check_mode()?;
     session.report_notes();
     let cancel = RunCancel::new();
     let _signals = cancel_on_signals(cancel.clone(), session.processes.clone())?;
@@ -112,6 +113,12 @@ impl Calls {
             };
             if line.is_empty() {
                 break;
+            }
+            if u64::try_from(line.len()).is_ok_and(|length| length >= MAX_LINE_BYTES) {
+                return Err(Failure::usage(format!(
+                    "line {number} of the batch is longer than {} MiB",
+                    MAX_LINE_BYTES >> 20
+                )));
             }
             if line.iter().all(u8::is_ascii_whitespace) {
                 continue;
