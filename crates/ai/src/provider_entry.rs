@@ -85,9 +85,22 @@ impl ProviderEntry {
     /// The address that requests go to.
     ///
     /// A base that already names the endpoint is taken as it is; Messages adds the version where the
-    /// base does not end in one, since both habits are common.
+    /// base does not end in one, since both habits are common. A query stays behind the path, where
+    /// proxies expect it.
     pub fn endpoint(&self) -> String {
-        let base = self.base_url.trim().trim_end_matches('/');
+        let base = self.base_url.trim();
+        let base = base.split_once('#').map_or(base, |(base, _)| base);
+        let (path, query) = base.split_at(base.find('?').unwrap_or(base.len()));
+        self.path_below(path.trim_end_matches('/')) + query
+    }
+
+    /// [`Self::endpoint`] as people may see it: without a user, a password and a query, any of which
+    /// may be a secret.
+    pub fn shown_endpoint(&self) -> String {
+        shown_address(&self.endpoint())
+    }
+
+    fn path_below(&self, base: &str) -> String {
         match self.api {
             Api::AnthropicMessages if base.ends_with("/v1/messages") => base.to_owned(),
             Api::AnthropicMessages if base.ends_with("/v1") => format!("{base}/messages"),
@@ -110,6 +123,20 @@ impl ProviderEntry {
     }
 }
 
+/// An address without what may be secret in it: its user, password and query.
+pub fn shown_address(address: &str) -> String {
+    let (place, query) = address.split_at(address.find(['?', '#']).unwrap_or(address.len()));
+    let (scheme, rest) = match place.split_once("://") {
+        Some((scheme, rest)) => (format!("{scheme}://"), rest),
+        None => (String::new(), place),
+    };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    // A password may hold an `@` of its own; the host begins after the last.
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let query = if query.is_empty() { "" } else { "?…" };
+    format!("{scheme}{host}{path}{query}")
+}
+
 /// Headers whose value is covered wherever text leaves this crate.
 pub(crate) fn is_secret_header(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
@@ -122,7 +149,7 @@ impl fmt::Debug for ProviderEntry {
         f.debug_struct("ProviderEntry")
             .field("name", &self.name)
             .field("api", &self.api)
-            .field("base_url", &self.base_url)
+            .field("base_url", &shown_address(&self.base_url))
             .field("api_key", &self.api_key)
             .field("key_need", &self.key_need)
             .field("key_hint", &self.key_hint)
@@ -151,6 +178,8 @@ mod tests {
             (Api::OpenaiChat, " https://h/v1/ ", "https://h/v1/chat/completions"),
             (Api::OpenaiChat, "https://h", "https://h/chat/completions"),
             (Api::OpenaiChat, "https://h/v1/chat/completions/", "https://h/v1/chat/completions"),
+            (Api::OpenaiChat, "https://h/v1/?v=1/2", "https://h/v1/chat/completions?v=1/2"),
+            (Api::AnthropicMessages, "https://h?v=1#x", "https://h/v1/messages?v=1"),
         ] {
             assert_eq!(ProviderEntry::new("p", api, base).endpoint(), endpoint, "{api} {base}");
         }
@@ -159,7 +188,8 @@ mod tests {
     /// SPEC M20
     #[test]
     fn debug_and_redaction_cover_keys_and_secret_headers() {
-        let mut entry = ProviderEntry::new("p", Api::OpenaiChat, "http://h");
+        let base = "http://ada:0123456789@h/v1?key=0123456789";
+        let mut entry = ProviderEntry::new("p", Api::OpenaiChat, base);
         entry.api_key = Some(ApiKey::new("sk-0123456789"));
         entry.headers = vec![
             ("x-team-token".to_owned(), "tok-0123456789".to_owned()),
@@ -167,6 +197,7 @@ mod tests {
         ];
         let shown = format!("{entry:?}");
         assert!(!shown.contains("0123456789"), "{shown}");
+        assert_eq!(entry.shown_endpoint(), "http://h/v1/chat/completions?…");
         assert_eq!(
             entry.redact("sk-0123456789 tok-0123456789 a readable title".to_owned()),
             "[key] [key] a readable title"

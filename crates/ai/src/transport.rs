@@ -375,6 +375,7 @@ impl Exchange {
             self.names.restore(&mut event);
             if let StreamEvent::Error { error, .. } = &mut event {
                 error.message = self.entry.redact(mem::take(&mut error.message));
+                error.request_id = error.request_id.take().map(|id| self.entry.redact(id));
             }
             if !self.started {
                 self.started = true;
