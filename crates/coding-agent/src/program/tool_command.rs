@@ -44,7 +44,8 @@ pub(crate) async fn run(
     let session = Session::open(session)?;
     session.report_notes();
     let cancel = RunCancel::new();
-    let _signals = cancel_on_signals(cancel.clone(), session.processes.clone())?;
+    let _signals =
+        cancel_on_signals(cancel.clone(), session.processes.clone(), session.config.cancel_grace)?;
     let mut calls = Calls { session, cancel, output: Output::new(), made: 0, failed: false };
     match (&arguments.name, &arguments.args, &arguments.batch) {
         (Some(name), Some(args), _) => {
