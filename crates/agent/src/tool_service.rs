@@ -115,11 +115,15 @@ impl OfferedTool {
         let validator = validator.with_other_names(tool.other_names());
         let tool = Arc::new(tool);
         Ok(Self {
-            execution_mode: ask(&tool, T::execution_mode, || ExecutionMode::Exclusive),
-            effects: ask(&tool, T::effects, || Effects::Undeclared),
+            execution_mode: ask(&tool, T::execution_mode, |_| ExecutionMode::Exclusive),
+            effects: ask(&tool, T::effects, |why| match why {
+                // The body refuses them before it does anything.
+                Unanswered::Unreadable => Effects::Declared(Vec::new()),
+                Unanswered::Panicked => Effects::Undeclared,
+            }),
             title: {
                 let name = spec.name.clone();
-                ask(&tool, T::title, move || name.clone())
+                ask(&tool, T::title, move |_| name.clone())
             },
             spec: Arc::new(spec),
             validator: Arc::new(validator),
@@ -156,8 +160,8 @@ impl OfferedTool {
         (self.execution_mode)(arguments)
     }
 
-    /// What a call with these arguments will do. Arguments that the tool cannot read declare
-    /// nothing.
+    /// What a call with these arguments will do. With arguments that the tool cannot read that is
+    /// nothing: its body refuses them. A tool that panics over the question has not declared anything.
     pub fn effects(&self, arguments: &Map<String, Value>) -> Effects {
         (self.effects)(arguments)
     }
@@ -226,12 +230,19 @@ fn plain(schema: &mut Value) {
     }
 }
 
-/// Turns a question about typed arguments into one about JSON. A tool that cannot read them, or that
-/// panics over the question, has not answered it.
+/// Why a tool did not answer a question about its arguments.
+#[derive(Clone, Copy, Debug)]
+enum Unanswered {
+    /// It cannot read them, although they fit its schema: a number may be too large for its type.
+    Unreadable,
+    Panicked,
+}
+
+/// Turns a question about typed arguments into one about JSON.
 fn ask<T: Tool, R: 'static>(
     tool: &Arc<T>,
     question: fn(&T, &T::Arguments) -> R,
-    unreadable: impl Fn() -> R + Send + Sync + 'static,
+    otherwise: impl Fn(Unanswered) -> R + Send + Sync + 'static,
 ) -> Ask<R> {
     let tool = Arc::clone(tool);
     Arc::new(move |arguments| {
@@ -239,7 +250,11 @@ fn ask<T: Tool, R: 'static>(
         let answer = catch_unwind(AssertUnwindSafe(|| {
             decode::<T>(arguments).ok().map(|arguments| question(&tool, &arguments))
         }));
-        answer.ok().flatten().unwrap_or_else(&unreadable)
+        match answer {
+            Ok(Some(answer)) => answer,
+            Ok(None) => otherwise(Unanswered::Unreadable),
+            Err(_) => otherwise(Unanswered::Panicked),
+        }
     })
 }
 

@@ -58,7 +58,7 @@ pub use message::{
 #[cfg(feature = "http")]
 pub use model_service::{BoxModelService, ModelService};
 pub use provider::{ModelStream, Provider};
-pub use provider_entry::{AuthScheme, KeyNeed, ProviderEntry, url_without_secrets};
+pub use provider_entry::{AuthScheme, KeyNeed, ProviderEntry, shown_address};
 pub use request::{Request, ToolSpec};
 #[cfg(feature = "http")]
 pub use retry::{RetryDecision, RetryLayer, RetryPolicy, RetryService};

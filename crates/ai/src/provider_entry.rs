@@ -85,21 +85,29 @@ impl ProviderEntry {
     /// The address that requests go to.
     ///
     /// A base that already names the endpoint is taken as it is; Messages adds the version where the
-    /// base does not end in one, since both habits are common.
+    /// base does not end in one, since both habits are common. A query stays behind the path, where
+    /// proxies expect it.
     pub fn endpoint(&self) -> String {
-        let (base, query) = match self.base_url.trim().split_once('?') {
-            Some((base, query)) => (base, format!("?{query}")),
-            None => (self.base_url.trim(), String::new()),
-        };
-        let base = base.trim_end_matches('/');
-        let rest = match self.api {
-            Api::AnthropicMessages if base.ends_with("/v1/messages") => "",
-            Api::AnthropicMessages if base.ends_with("/v1") => "/messages",
-            Api::AnthropicMessages => "/v1/messages",
-            Api::OpenaiChat if base.ends_with("/chat/completions") => "",
-            Api::OpenaiChat => "/chat/completions",
-        };
-        format!("{base}{rest}{query}")
+        let base = self.base_url.trim();
+        let base = base.split_once('#').map_or(base, |(base, _)| base);
+        let (path, query) = base.split_at(base.find('?').unwrap_or(base.len()));
+        self.path_below(path.trim_end_matches('/')) + query
+    }
+
+    /// [`Self::endpoint`] as people may see it: without a user, a password and a query, any of which
+    /// may be a secret.
+    pub fn shown_endpoint(&self) -> String {
+        shown_address(&self.endpoint())
+    }
+
+    fn path_below(&self, base: &str) -> String {
+        match self.api {
+            Api::AnthropicMessages if base.ends_with("/v1/messages") => base.to_owned(),
+            Api::AnthropicMessages if base.ends_with("/v1") => format!("{base}/messages"),
+            Api::AnthropicMessages => format!("{base}/v1/messages"),
+            Api::OpenaiChat if base.ends_with("/chat/completions") => base.to_owned(),
+            Api::OpenaiChat => format!("{base}/chat/completions"),
+        }
     }
 
     /// `text` without the entry's secrets: its key, headers that may be one, and what the address
@@ -119,17 +127,18 @@ impl ProviderEntry {
     }
 }
 
-/// An address as it may be shown: without the password and the query that it may carry.
-pub fn url_without_secrets(url: &str) -> String {
-    let (address, query) = match url.split_once('?') {
-        Some((address, _)) => (address, "?…"),
-        None => (url, ""),
+/// An address without what may be secret in it: its user, password and query.
+pub fn shown_address(address: &str) -> String {
+    let (place, query) = address.split_at(address.find(['?', '#']).unwrap_or(address.len()));
+    let (scheme, rest) = match place.split_once("://") {
+        Some((scheme, rest)) => (format!("{scheme}://"), rest),
+        None => (String::new(), place),
     };
-    let shown = match user_info(address) {
-        Some((_, user_info)) => address.replacen(user_info, "…", 1),
-        None => address.to_owned(),
-    };
-    format!("{shown}{query}")
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    // A password may hold an `@` of its own; the host begins after the last.
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let query = if query.is_empty() { "" } else { "?…" };
+    format!("{scheme}{host}{path}{query}")
 }
 
 /// What stands between the scheme and the `@` before the host, with the scheme.
@@ -160,7 +169,7 @@ impl fmt::Debug for ProviderEntry {
         f.debug_struct("ProviderEntry")
             .field("name", &self.name)
             .field("api", &self.api)
-            .field("base_url", &url_without_secrets(&self.base_url))
+            .field("base_url", &shown_address(&self.base_url))
             .field("api_key", &self.api_key)
             .field("key_need", &self.key_need)
             .field("key_hint", &self.key_hint)
@@ -190,6 +199,8 @@ mod tests {
             (Api::OpenaiChat, "https://h", "https://h/chat/completions"),
             (Api::OpenaiChat, "https://h/x/?v=1", "https://h/x/chat/completions?v=1"),
             (Api::OpenaiChat, "https://h/v1/chat/completions/", "https://h/v1/chat/completions"),
+            (Api::OpenaiChat, "https://h/v1/?v=1/2", "https://h/v1/chat/completions?v=1/2"),
+            (Api::AnthropicMessages, "https://h?v=1#x", "https://h/v1/messages?v=1"),
         ] {
             assert_eq!(ProviderEntry::new("p", api, base).endpoint(), endpoint, "{api} {base}");
         }
@@ -197,16 +208,7 @@ mod tests {
 
     /// SPEC M20
     #[test]
-    fn an_address_is_shown_without_its_secrets() {
-        for (url, shown) in [
-            ("https://h/v1", "https://h/v1"),
-            ("https://user:pass-0123456@h:1/v1", "https://…@h:1/v1"),
-            ("https://h/v1?token=tok-0123456", "https://h/v1?…"),
-            ("https://h/a@b", "https://h/a@b"),
-            ("no address", "no address"),
-        ] {
-            assert_eq!(url_without_secrets(url), shown);
-        }
+    fn what_an_answer_quotes_of_the_address_is_covered() {
         let url = "https://user:pass-0123456@h/v1?token=tok-0123456";
         let entry = ProviderEntry::new("p", Api::OpenaiChat, url);
         assert_eq!(
@@ -219,7 +221,8 @@ mod tests {
     /// SPEC M20
     #[test]
     fn debug_and_redaction_cover_keys_and_secret_headers() {
-        let mut entry = ProviderEntry::new("p", Api::OpenaiChat, "http://h");
+        let base = "http://ada:0123456789@h/v1?key=0123456789";
+        let mut entry = ProviderEntry::new("p", Api::OpenaiChat, base);
         entry.api_key = Some(ApiKey::new("sk-0123456789"));
         entry.headers = vec![
             ("x-team-token".to_owned(), "tok-0123456789".to_owned()),
@@ -227,6 +230,7 @@ mod tests {
         ];
         let shown = format!("{entry:?}");
         assert!(!shown.contains("0123456789"), "{shown}");
+        assert_eq!(entry.shown_endpoint(), "http://h/v1/chat/completions?…");
         assert_eq!(
             entry.redact("sk-0123456789 tok-0123456789 a readable title".to_owned()),
             "[key] [key] a readable title"

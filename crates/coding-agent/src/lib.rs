@@ -55,7 +55,9 @@ pub use directories::{Directories, project_config_file};
 pub use extension_layer::{ExtensionLayer, ExtensionService};
 pub use grant::{Access, Grant, GrantBuilder};
 pub use limit::{HeadTail, Limit, LimitLayer, MAX_BLOCK_BYTES, MAX_OUTPUT_BYTES, Shaped};
-pub use model_choice::{ModelError, ModelName, SCRIPTED_PROVIDER, provider_entry, provider_names};
+pub use model_choice::{
+    ModelError, ModelName, SCRIPTED_PROVIDER, key_variables, provider_entry, provider_names,
+};
 pub use permission::{
     Credentials, Judged, Judgement, Permission, PermissionLayer, PermissionMode, PermissionService,
     Policy, Reason, ReasonSource, UnknownMode, Verdict,

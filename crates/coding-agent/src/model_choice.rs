@@ -2,7 +2,7 @@
 //!
 //! Decides without network; the environment is a function that the caller passes.
 
-use ai::{ApiKey, BUILTIN_PROVIDERS, BuiltinProvider, KeyNeed, ProviderEntry};
+use ai::{ApiKey, BUILTIN_PROVIDERS, BuiltinProvider, KeyNeed, ProviderEntry, shown_address};
 
 use crate::config::{Config, ProviderConfig};
 
@@ -50,12 +50,12 @@ pub enum ModelError {
     },
     /// An address that cannot be one.
     #[error(
-        "the address of provider `{provider}` is not usable: `{base_url}` does not begin with http:// or https://"
+        "the address of provider `{provider}` is not usable: `{base_url}` does not begin with http:// or https:// and a host"
     )]
     BadAddress {
         /// The name.
         provider: String,
-        /// The address.
+        /// The address, without what may be secret in it.
         base_url: String,
     },
 }
@@ -129,10 +129,11 @@ pub fn provider_entry(
         apply(&mut entry, own, set);
     }
     let base_url = entry.base_url.trim();
-    if !(base_url.starts_with("http://") || base_url.starts_with("https://")) {
+    let host = base_url.strip_prefix("http://").or_else(|| base_url.strip_prefix("https://"));
+    if host.is_none_or(|host| host.is_empty() || host.starts_with(['/', '?', '#'])) {
         return Err(ModelError::BadAddress {
             provider: provider.to_owned(),
-            base_url: entry.base_url,
+            base_url: shown_address(base_url),
         });
     }
     match (&entry.api_key, entry.key_need, &entry.key_hint) {
@@ -152,6 +153,14 @@ pub fn provider_names(config: &Config) -> Vec<String> {
     );
     names.push(SCRIPTED_PROVIDER.to_owned());
     names
+}
+
+/// The variables that may hold a provider's key: those of the built-in providers and those that the
+/// configuration names.
+pub fn key_variables(config: &Config) -> Vec<String> {
+    let builtin = BUILTIN_PROVIDERS.iter().flat_map(|provider| provider.key_variables);
+    let own = config.providers.values().filter_map(|provider| provider.key_env.clone());
+    builtin.map(|name| (*name).to_owned()).chain(own).collect()
 }
 
 fn builtin_entry(builtin: &BuiltinProvider, set: impl Fn(&str) -> Option<String>) -> ProviderEntry {
@@ -231,6 +240,15 @@ mod tests {
         assert_eq!(entry.api_key, Some(ApiKey::new("secret-key-1")));
     }
 
+    /// SPEC B1
+    #[test]
+    fn the_variables_with_keys_are_known_whatever_they_are_called() {
+        let variables = key_variables(&config("[providers.mine]\nkey_env = 'MINE'"));
+        for name in ["ANTHROPIC_API_KEY", "MINE"] {
+            assert!(variables.iter().any(|variable| variable == name), "{name}: {variables:?}");
+        }
+    }
+
     #[test]
     fn the_environment_moves_a_builtin_provider() {
         let set = |name: &str| match name {
@@ -245,7 +263,7 @@ mod tests {
     #[test]
     fn what_cannot_be_asked_is_said_with_a_hint() {
         let own = config(
-            "[providers.mine]\napi = 'openai-chat'\n[providers.odd]\napi = 'openai-chat'\nbase_url = 'ftp://x'",
+            "[providers.mine]\napi = 'openai-chat'\n[providers.odd]\napi = 'openai-chat'\nbase_url = 'ftp://ada:secret@x'\n[providers.bare]\napi = 'openai-chat'\nbase_url = 'http://'",
         );
         for (provider, message) in [
             ("nobody", "unknown provider `nobody`"),
@@ -253,7 +271,11 @@ mod tests {
             ("anthropic", "there is no key for provider `anthropic`: ANTHROPIC_API_KEY is not set"),
             (
                 "odd",
-                "the address of provider `odd` is not usable: `ftp://x` does not begin with http:// or https://",
+                "the address of provider `odd` is not usable: `ftp://x` does not begin with http:// or https:// and a host",
+            ),
+            (
+                "bare",
+                "the address of provider `bare` is not usable: `http://` does not begin with http:// or https:// and a host",
             ),
         ] {
             let error = provider_entry(provider, &own, nothing).unwrap_err();

@@ -30,6 +30,7 @@ use std::path::{Path, PathBuf};
 use agent::ToolError;
 
 pub use self::argument::PathError;
+use self::follow::Followed;
 
 /// The directories that a session works in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,7 +92,8 @@ impl Workspace {
         Ok(self.resolved(follow::follow(&spellings.otherwise)?))
     }
 
-    fn resolved(&self, path: PathBuf) -> ResolvedPath {
+    fn resolved(&self, followed: Followed) -> ResolvedPath {
+        let Followed { path, links } = followed;
         let root = self.roots.iter().filter(|root| path.starts_with(root));
         let root = root.max_by_key(|root| root.components().count()).cloned();
         let shown = match path.strip_prefix(&self.cwd) {
@@ -99,7 +101,7 @@ impl Workspace {
             Ok(inside) => inside.to_string_lossy().into_owned(),
             Err(_) => path.to_string_lossy().into_owned(),
         };
-        ResolvedPath { path, root, shown }
+        ResolvedPath { path, links, root, shown }
     }
 }
 
@@ -108,6 +110,9 @@ impl Workspace {
 pub struct ResolvedPath {
     /// Absolute, without symbolic links. May not exist.
     pub path: PathBuf,
+    /// The symbolic links on the way there, each where it really is. A place that is judged by its
+    /// name is judged by these too: `.env` stays what it is when it is a link to another file.
+    pub links: Vec<PathBuf>,
     /// The innermost workspace root that it lies under; `None` outside the workspace.
     pub root: Option<PathBuf>,
     /// As a person would write it: relative to the working directory when inside it.
@@ -233,13 +238,32 @@ mod tests {
             ("file://localhostBASE/outside/c.txt", "outside/c.txt", None, "BASE/outside/c.txt"),
         ];
         for (argument, path, root, shown) in cases {
+            let resolved = fixture.workspace.resolve(&argument.replace("BASE", &base));
             let expected = ResolvedPath {
                 path: fixture.base.join(path),
+                links: resolved.as_ref().map(|path| path.links.clone()).unwrap_or_default(),
                 root: root.map(|root| fixture.base.join(root)),
                 shown: shown.replace("BASE", &base),
             };
-            let resolved = fixture.workspace.resolve(&argument.replace("BASE", &base));
             assert_eq!(resolved, Ok(expected), "{argument}");
+        }
+    }
+
+    /// SPEC P7
+    #[test]
+    fn the_links_on_the_way_are_told() {
+        let fixture = fixture();
+        symlink("link", fixture.base.join("work/src/again")).unwrap();
+        symlink("../link", fixture.base.join("work/src/link")).unwrap();
+        let cases: [(&str, &[&str]); 4] = [
+            ("a.txt", &[]),
+            ("link", &["work/link"]),
+            ("src/again", &["work/src/again", "work/src/link", "work/link"]),
+            ("out/c.txt", &["work/out"]),
+        ];
+        for (argument, links) in cases {
+            let expected: Vec<PathBuf> = links.iter().map(|link| fixture.base.join(link)).collect();
+            assert_eq!(fixture.workspace.resolve(argument).unwrap().links, expected, "{argument}");
         }
     }
 

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use agent::{
-    AgentEvent, Discipline, EndReason, ExecutionMode, OfferedTool, Tool, ToolCall, ToolError,
-    ToolOutput, agent_loop,
+    AgentEvent, Discipline, Effects, EndReason, ExecutionMode, OfferedTool, Tool, ToolCall,
+    ToolError, ToolOutput, agent_loop,
 };
 use ai::Message;
 use futures::StreamExt;
@@ -234,4 +234,44 @@ fn a_derived_schema_is_plain() {
             "required": ["format"],
         })
     );
+}
+
+/// SPEC T8
+#[test]
+fn arguments_that_fit_the_schema_and_not_the_type_do_nothing() {
+    #[derive(Deserialize, JsonSchema)]
+    struct Arguments {
+        offset: u64,
+    }
+
+    struct Picky;
+
+    impl Tool for Picky {
+        type Arguments = Arguments;
+
+        fn name(&self) -> &str {
+            "Picky"
+        }
+
+        fn description(&self) -> &str {
+            "For tests."
+        }
+
+        fn effects(&self, arguments: &Arguments) -> Effects {
+            assert!(arguments.offset != 0, "a tool that panics over the question");
+            Effects::Undeclared
+        }
+
+        async fn run(&self, _: Arguments, _: &ToolCall) -> Result<ToolOutput, ToolError> {
+            Ok(ToolOutput::default())
+        }
+    }
+
+    let tool = OfferedTool::new(Picky).unwrap();
+    let effects =
+        |offset: serde_json::Value| tool.effects(json!({"offset": offset}).as_object().unwrap());
+    // Nobody is asked about a call that its tool refuses anyway.
+    assert_eq!(effects(json!(1e30)), Effects::Declared(Vec::new()));
+    assert_eq!(effects(json!(0)), Effects::Undeclared);
+    assert_eq!(effects(json!(1)), Effects::Undeclared);
 }

@@ -386,8 +386,12 @@ async fn refusals_are_typed_and_never_quote_the_key() {
             },
         ),
         (
-            answer("401 Unauthorized", "", &quoting),
-            ProviderError { status: Some(401), ..ProviderError::new(ErrorKind::Auth, "bad [key]") },
+            answer("401 Unauthorized", &format!("request-id: req_{KEY}\r\n"), &quoting),
+            ProviderError {
+                status: Some(401),
+                request_id: Some("req_[key]".into()),
+                ..ProviderError::new(ErrorKind::Auth, "bad [key]")
+            },
         ),
         (
             answer("307 Temporary Redirect", "location: https://elsewhere.test/x?k=1\r\n", ""),

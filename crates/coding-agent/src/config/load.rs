@@ -13,6 +13,10 @@ const OTHER_VARIABLES: &[&str] =
 /// A file of settings larger than this is not one.
 const MAX_CONFIG_BYTES: u64 = 1 << 20;
 
+/// How many parts a dotted key may have. No setting has more than five; each part is a table in a
+/// table, and thousands of them would exhaust the stack.
+const MAX_KEY_PARTS: usize = 16;
+
 /// Where configuration comes from, weakest first.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
@@ -190,6 +194,9 @@ fn from_key_value(key: &str, value: &str, place: &str) -> Result<ConfigLayer, Co
     if key.split('.').any(str::is_empty) {
         return Err(invalid(format!("`{key}` is no key")));
     }
+    if key.split('.').count() > MAX_KEY_PARTS {
+        return Err(invalid(format!("a key has at most {MAX_KEY_PARTS} parts")));
+    }
     let parsed = toml::from_str::<toml::Table>(&format!("value = {value}"))
         .ok()
         .filter(|table| table.len() == 1)
@@ -278,6 +285,14 @@ mod tests {
             let error = sources.load().unwrap_err().to_string();
             assert!(error.starts_with(&format!("--config {assignment}")), "{error}");
         }
+    }
+
+    #[test]
+    fn a_key_of_endless_depth_is_refused() {
+        let place = "x".to_owned();
+        let key = format!("model{}", ".a".repeat(100_000));
+        let error = from_key_value(&key, "1", &place).unwrap_err();
+        assert_eq!(error.to_string(), "x is not a valid configuration: a key has at most 16 parts");
     }
 
     /// SPEC P8

@@ -54,7 +54,9 @@ impl Credentials {
 
     /// Whether a resolved path is one of them or lies below one.
     pub fn contain(&self, path: &Path) -> bool {
-        is_env_file(path) || self.places.iter().any(|place| path.starts_with(place))
+        is_env_file(path)
+            || is_environment(path)
+            || self.places.iter().any(|place| is_at_or_below(path, place))
     }
 }
 
@@ -63,10 +65,25 @@ fn real(place: &Path) -> PathBuf {
     place.canonicalize().unwrap_or_else(|_| place.to_owned())
 }
 
+/// As [`Path::starts_with`], without regard to case: on some file systems `.SSH` is `.ssh`.
+fn is_at_or_below(path: &Path, place: &Path) -> bool {
+    let mut components = path.components();
+    place.components().all(|expected| {
+        components
+            .next()
+            .is_some_and(|found| found.as_os_str().eq_ignore_ascii_case(expected.as_os_str()))
+    })
+}
+
+/// The environment of a process, `/proc/…/environ`: ours holds the keys of the models.
+fn is_environment(path: &Path) -> bool {
+    path.starts_with("/proc") && path.ends_with("environ")
+}
+
 /// `.env` and its variants, wherever they are, but not the examples that projects commit.
 fn is_env_file(path: &Path) -> bool {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
-    match name.strip_prefix(".env") {
+    match name.to_ascii_lowercase().strip_prefix(".env") {
         Some("") => true,
         Some(rest) => rest
             .strip_prefix('.')
@@ -94,6 +111,11 @@ mod tests {
             ("/work/.env", true),
             ("/work/.env.production", true),
             ("/work/.env.example", false),
+            ("/work/.ENV", true),
+            ("/home/ada/.SSH/id_rsa", true),
+            ("/proc/1/environ", true),
+            ("/proc/1/task/2/environ", true),
+            ("/work/environ", false),
             ("/work/.envrc", false),
             ("/work/environment", false),
         ];

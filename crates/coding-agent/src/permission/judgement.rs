@@ -180,7 +180,9 @@ impl Policy {
     }
 
     fn judge_credentials(&self, path: &ResolvedPath) -> Option<Reason> {
-        self.credentials.contain(&path.path).then(|| Reason {
+        // A link that lies among credentials is one of them, wherever its content is kept.
+        let mut places = std::iter::once(&path.path).chain(&path.links);
+        places.any(|place| self.credentials.contain(place)).then(|| Reason {
             source: ReasonSource::Credentials,
             verdict: Verdict::Deny,
             message: format!("{} may hold credentials, which no mode gives out", path.shown),
@@ -202,7 +204,9 @@ impl Judged {
 fn obeyed(path: &Path, root: &Path) -> Option<&'static str> {
     let below = path.strip_prefix(root).ok()?;
     below.components().find_map(|component| {
-        OBEYED.iter().copied().find(|directory| component.as_os_str() == *directory)
+        // Without regard to case: some file systems have none.
+        let is_it = |directory: &&str| component.as_os_str().eq_ignore_ascii_case(directory);
+        OBEYED.iter().copied().find(is_it)
     })
 }
 
@@ -212,7 +216,7 @@ mod tests {
 
     fn at(path: &str) -> ResolvedPath {
         let root = path.starts_with("/work/").then(|| "/work".into());
-        ResolvedPath { path: path.into(), root, shown: path.to_owned() }
+        ResolvedPath { path: path.into(), links: Vec::new(), root, shown: path.to_owned() }
     }
 
     fn verdict(mode: PermissionMode, effect: &Effect) -> Verdict {
@@ -236,6 +240,7 @@ mod tests {
             (Effect::write("/work/a"), [no, ask, yes, yes]),
             (Effect::write("/work/.git/hooks/pre-commit"), [no, ask, ask, yes]),
             (Effect::write("/work/sub/.coding-agent/config.toml"), [no, ask, ask, yes]),
+            (Effect::write("/work/.GIT/hooks/pre-commit"), [no, ask, ask, yes]),
             (Effect::write("/etc/passwd"), [no, ask, ask, yes]),
             (Effect::write("/home/ada/.ssh/authorized_keys"), [no, no, no, no]),
             (Effect::execute(vec!["true".to_owned()]), [no, ask, ask, yes]),
@@ -244,6 +249,21 @@ mod tests {
             let verdicts = modes.map(|mode| verdict(mode, &effect));
             assert_eq!(verdicts, expected, "{effect:?}");
         }
+    }
+
+    /// SPEC P7
+    #[test]
+    fn a_link_among_credentials_is_one() {
+        let credentials = Credentials::new(Some(Path::new("/home/ada")), &[]);
+        let policy = Policy { mode: PermissionMode::Bypass, credentials };
+        let verdict = |link: &str| {
+            let path = ResolvedPath { links: vec![link.into()], ..at("/work/kept") };
+            let judged = Judged { effect: Effect::read("x"), path: Some(path) };
+            policy.judge(&[judged]).verdict
+        };
+        assert_eq!(verdict("/work/.env"), Verdict::Deny);
+        assert_eq!(verdict("/home/ada/.ssh/id_rsa"), Verdict::Deny);
+        assert_eq!(verdict("/work/link"), Verdict::Allow);
     }
 
     /// SPEC P1

@@ -19,7 +19,7 @@ pub(crate) fn show(arguments: &SessionArguments) -> Result<Exit, Failure> {
     }
     let mut shown = session.config.to_layer();
     for provider in shown.providers.values_mut() {
-        provider.base_url = provider.base_url.as_deref().map(ai::url_without_secrets);
+        provider.base_url = provider.base_url.as_deref().map(ai::shown_address);
     }
     let text = toml::to_string_pretty(&shown)
         .map_err(|error| Failure::failed(format!("{error}; this is a defect")))?;

@@ -22,6 +22,7 @@ use crate::program::headless::work;
 use crate::program::progress::Progress;
 use crate::program::render::Renderer;
 use crate::program::session::Session;
+use crate::program::signals::Signals;
 
 /// A compiler on a busy machine; it takes less than a second on an idle one.
 const COMPILE_TIME: Duration = Duration::from_secs(60);
@@ -65,7 +66,11 @@ pub(crate) async fn run(format: OutputFormat) -> Result<Exit, Failure> {
     if exit != Exit::Completed {
         return Ok(exit);
     }
-    let (proved, words) = prove(&project).await;
+    let mut signals = Signals::listen()?;
+    let (proved, words) = tokio::select! {
+        proved = prove(&project) => proved,
+        (_, exit) = signals.next() => return Ok(exit),
+    };
     say(&format!("\n{words}")).map_err(unwritable)?;
     Ok(if proved { Exit::Completed } else { Exit::Failed })
 }

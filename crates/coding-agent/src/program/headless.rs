@@ -19,6 +19,7 @@ use crate::program::failure::Failure;
 use crate::program::output::{Output, cancel_without_reader};
 use crate::program::progress::Progress;
 use crate::program::prompt;
+use crate::program::render::printable;
 use crate::program::session::{ChosenModel, Session};
 use crate::program::signals::cancel_on_signals;
 
@@ -63,7 +64,8 @@ pub(crate) async fn work(
         OutputFormat::StreamJson => run,
         OutputFormat::Text | OutputFormat::Json => run.without_message_updates(),
     };
-    let _signals = cancel_on_signals(run.cancel(), session.processes.clone())?;
+    let _signals =
+        cancel_on_signals(run.cancel(), session.processes.clone(), session.config.cancel_grace)?;
     cancel_without_reader(run.cancel());
     let mut printer = Printer { output: Output::new(), format };
     printer.session(&id, session, model, &offered)?;
@@ -83,7 +85,8 @@ pub(crate) async fn show(
     mut see: impl FnMut(&AgentEvent) -> Result<(), Failure>,
 ) -> Result<Exit, Failure> {
     let mut run = start(session, model, context, prompt);
-    let _signals = cancel_on_signals(run.cancel(), session.processes.clone())?;
+    let _signals =
+        cancel_on_signals(run.cancel(), session.processes.clone(), session.config.cancel_grace)?;
     cancel_without_reader(run.cancel());
     while let Some(event) = run.next().await {
         see(&event)?;
@@ -191,7 +194,12 @@ impl Printer {
     fn outcome(&mut self, id: &str, followed: &Followed) -> Result<(), Failure> {
         let outcome = &followed.ended;
         match self.format {
-            OutputFormat::Text => self.output.text(&last_text(outcome))?,
+            OutputFormat::Text => {
+                let text = last_text(outcome);
+                // Files and pipes get the answer as it is.
+                let obeyed = std::io::stdout().is_terminal();
+                self.output.text(&if obeyed { printable(&text) } else { text })?;
+            }
             OutputFormat::Json => self.output.json(&Summary {
                 session_id: id,
                 reason: &outcome.reason,

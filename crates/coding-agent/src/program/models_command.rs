@@ -1,6 +1,6 @@
 //! `models`: who can be asked.
 
-use ai::{Api, BuiltinProvider, url_without_secrets};
+use ai::{Api, BuiltinProvider};
 use coding_agent::{ModelError, SCRIPTED_PROVIDER, provider_entry, provider_names};
 
 use crate::program::cli::SessionArguments;
@@ -24,11 +24,7 @@ pub(crate) fn run(arguments: &SessionArguments) -> Result<Exit, Failure> {
         let line = match provider_entry(&name, &session.config, variable) {
             Ok(entry) => {
                 let ready = if entry.api_key.is_some() { "ready" } else { "no key needed" };
-                row(
-                    &name,
-                    entry.api.as_str(),
-                    &format!("{ready}, {}", url_without_secrets(&entry.endpoint())),
-                )
+                row(&name, entry.api.as_str(), &format!("{ready}, {}", entry.shown_endpoint()))
             }
             Err(ModelError::NoKey { variable, .. }) => {
                 let own = session.config.providers.get(&name).and_then(|own| own.api);

@@ -8,7 +8,8 @@ use ai::{Api, ApiKey, HttpClient, HttpProvider, ProviderEntry, RetryPolicy};
 use coding_agent::config::{Config, ConfigError, LoadedConfig, Sources};
 use coding_agent::{
     BashSettings, Credentials, Directories, ExtensionLayer, LimitLayer, ModelName, Permission,
-    Policy, Processes, SCRIPTED_PROVIDER, Stack, Workspace, builtin_tools, provider_entry,
+    Policy, Processes, SCRIPTED_PROVIDER, Stack, Workspace, builtin_tools, key_variables,
+    provider_entry,
 };
 use scripted_model::ScriptedModel;
 
@@ -57,6 +58,7 @@ impl Session {
         let mut settings = BashSettings::default();
         settings.timeout = config.tool_timeout;
         settings.kill_grace = config.kill_grace;
+        settings.secret_variables = key_variables(&config);
         let tools = builtin_tools(&stack, &workspace, settings, &processes)
             .map_err(|error| Failure::failed(format!("{error}; this is a defect")))?;
         Ok(Self {

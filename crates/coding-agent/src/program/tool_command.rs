@@ -49,7 +49,8 @@ pub(crate) async fn run(
     session.check_mode()?;
     session.report_notes();
     let cancel = RunCancel::new();
-    let _signals = cancel_on_signals(cancel.clone(), session.processes.clone())?;
+    let _signals =
+        cancel_on_signals(cancel.clone(), session.processes.clone(), session.config.cancel_grace)?;
     cancel_without_reader(cancel.clone());
     let mut calls = Calls { session, cancel, output: Output::new(), made: 0, failed: false };
     match (&arguments.name, &arguments.args, &arguments.batch) {

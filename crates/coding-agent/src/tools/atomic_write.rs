@@ -2,8 +2,8 @@
 //!
 //! The new content goes into a temporary file beside the old one, is synced, and takes the name in
 //! one step; the directory is synced after it. Mode and owner are kept. Where taking the name would
-//! break something - other names of the same file, or an owner that cannot be given - the content
-//! is written in place instead, with the old one saved beside it until that is done.
+//! break something - other names of the same file, an owner that cannot be given, or extended
+//! attributes, such as access lists and capabilities - the content is written in place instead, with the old one saved beside it until that is done.
 //!
 //! Whatever fails, the old content stays and no temporary file does. Only a crash in the middle of
 //! writing in place leaves the saved copy, which holds the old content.
@@ -21,6 +21,9 @@ const TEMPORARY_PREFIX: &str = ".coding-agent-";
 
 /// The mode of a new file before the process's own mask, as for every other program.
 const NEW_FILE_MODE: u32 = 0o666;
+
+/// How many bytes of names of attributes are looked at; a file that has more has some.
+const MAX_ATTRIBUTE_NAMES: usize = 4_096;
 
 /// The bits of a mode that are kept.
 const MODE_BITS: u32 = 0o7777;
@@ -102,7 +105,7 @@ fn exchange(
     old: &Metadata,
     content: &[u8],
 ) -> Result<Written, WriteError> {
-    if old.nlink() > 1 {
+    if old.nlink() > 1 || has_attributes(path) {
         return in_place(path, directory, content);
     }
     let temporary = temporary(directory, Permissions::from_mode(0o600), content)?;
@@ -154,6 +157,21 @@ fn temporary(
         .map_err(WriteError::Temporary)?;
     temporary.write_all(content)?;
     Ok(temporary)
+}
+
+/// Whether a file has extended attributes of its own: a new file would have none. A label that the
+/// system itself gives each file is not one.
+fn has_attributes(path: &Path) -> bool {
+    let mut names = [0; MAX_ATTRIBUTE_NAMES];
+    match rustix::fs::llistxattr(path, &mut names[..]) {
+        Ok(length) => names[..length]
+            .split(|&byte| byte == 0)
+            .any(|name| !name.is_empty() && !name.starts_with(b"security.selinux")),
+        // More names than fit are some.
+        Err(rustix::io::Errno::RANGE) => true,
+        // A file system without attributes.
+        Err(_) => false,
+    }
 }
 
 /// Whether `file` now belongs to whom the old one belongs to.
@@ -221,6 +239,23 @@ mod tests {
         assert_eq!(fs::read(&other).unwrap(), b"new");
         assert_eq!(path.metadata().unwrap().ino(), other.metadata().unwrap().ino());
         assert_eq!(names(directory.path()), ["a", "b"]);
+    }
+
+    /// SPEC F5
+    #[test]
+    fn extended_attributes_stay() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a");
+        fs::write(&path, "old").unwrap();
+        let flags = rustix::fs::XattrFlags::empty();
+        if rustix::fs::setxattr(&path, "user.note", b"kept", flags).is_err() {
+            eprintln!("skipped: this file system has no extended attributes");
+            return;
+        }
+        assert_eq!(write(&path, b"new").unwrap(), Written::InPlace);
+        let mut value = [0; 4];
+        assert_eq!(rustix::fs::getxattr(&path, "user.note", &mut value[..]), Ok(4));
+        assert_eq!((&value, fs::read(&path).unwrap().as_slice()), (b"kept", &b"new"[..]));
     }
 
     /// SPEC F5

@@ -41,6 +41,9 @@ pub struct BashSettings {
     /// How long a process group may take to end after it was asked to, before it is killed. Shorter
     /// than the loop's grace, so that the command's end is still reported.
     pub kill_grace: Duration,
+    /// Variables that hold credentials, whatever they are called: those that the configuration names
+    /// as a provider's key. No command gets them.
+    pub secret_variables: Vec<String>,
 }
 
 impl Default for BashSettings {
@@ -49,6 +52,7 @@ impl Default for BashSettings {
             timeout: Duration::from_secs(120),
             max_timeout: Duration::from_secs(3_600),
             kill_grace: Duration::from_millis(250),
+            secret_variables: Vec::new(),
         }
     }
 }
@@ -79,7 +83,7 @@ impl Bash {
     /// Commands that start in `cwd`, with this process's environment. What they leave running is
     /// kept in `processes`.
     pub fn new(cwd: impl Into<PathBuf>, settings: BashSettings, processes: Processes) -> Self {
-        let environment = environment::scrubbed(std::env::vars_os());
+        let environment = environment::scrubbed(std::env::vars_os(), &settings.secret_variables);
         Self { cwd: cwd.into(), settings, environment, processes }
     }
 
@@ -90,7 +94,7 @@ impl Bash {
         mut self,
         variables: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Self {
-        self.environment = environment::scrubbed(variables);
+        self.environment = environment::scrubbed(variables, &self.settings.secret_variables);
         self
     }
 }

@@ -116,6 +116,9 @@ fn edit(
     if before.len() as u64 > MAX_EDITED_BYTES {
         return Err(too_large());
     }
+    if let Some(reason) = other_encoding(&before, edits) {
+        return Err(ToolError::failed(format!("{shown} is unchanged: {reason}")));
+    }
     let plan = plan::plan(&before, edits)
         .map_err(|error| ToolError::failed(format!("{shown} is unchanged: {error}")))?;
     let written = atomic_write::write(&writable.path, &plan.after)
@@ -133,6 +136,19 @@ fn edit(
     let diff = receipt.shown_diff();
     let text = format!("edited {shown}{place}: {replacements}, +{added} -{removed} lines\n{diff}");
     Ok(ToolOutput::text(text.trim_end()).with_details(receipt.details()))
+}
+
+/// Why these edits would mix two encodings in one file, if they would.
+fn other_encoding(before: &[u8], edits: &[Replacement]) -> Option<&'static str> {
+    if before.starts_with(&[0xff, 0xfe]) || before.starts_with(&[0xfe, 0xff]) {
+        return Some("it is UTF-16 text; convert it with `iconv -f UTF-16 -t UTF-8` first");
+    }
+    // What is ASCII has the same bytes in every encoding that is left.
+    (edits.iter().any(|edit| !edit.new_text.is_ascii()) && std::str::from_utf8(before).is_err())
+        .then_some(
+            "it is not UTF-8 text, and a new_text has characters that its encoding writes \
+             otherwise; use a command that knows the encoding, such as `iconv`",
+        )
 }
 
 #[cfg(test)]

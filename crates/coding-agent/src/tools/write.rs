@@ -61,7 +61,7 @@ impl Tool for Write {
         call: &ToolCall,
     ) -> Result<ToolOutput, ToolError> {
         let path = Grant::of(call)?.file(&arguments.path, Access::Write)?.clone();
-        if arguments.path.ends_with('/') {
+        if ["/", "/.", "/.."].iter().any(|ending| arguments.path.ends_with(ending)) {
             let message = format!("{} is a directory's name: name the file in it", arguments.path);
             return Err(ToolError::failed(message));
         }

@@ -17,12 +17,20 @@ enum Step {
     Into(OsString),
 }
 
-/// The path without links that an absolute `path` leads to. Where it leaves what exists, the rest
-/// is taken as written: `..` there takes back the name before it.
-pub(super) fn follow(path: &Path) -> Result<PathBuf, PathError> {
+/// Where a path leads, and how.
+pub(super) struct Followed {
+    /// Without links; may not exist.
+    pub(super) path: PathBuf,
+    /// Where the links are that were followed, in order; the directories above them without links.
+    pub(super) links: Vec<PathBuf>,
+}
+
+/// Follows an absolute `path` to where it leads. Where it leaves what exists, the rest is taken as
+/// written: `..` there takes back the name before it.
+pub(super) fn follow(path: &Path) -> Result<Followed, PathError> {
     let mut ahead: VecDeque<Step> = steps(path).collect();
     let mut reached = PathBuf::from("/");
-    let mut links = 0;
+    let mut links = Vec::new();
     while let Some(step) = ahead.pop_front() {
         match step {
             Step::Root => reached = PathBuf::from("/"),
@@ -39,8 +47,8 @@ pub(super) fn follow(path: &Path) -> Result<PathBuf, PathError> {
                     },
                 };
                 if metadata.is_symlink() {
-                    links += 1;
-                    if links > MAX_LINKS {
+                    links.push(reached.clone());
+                    if links.len() > MAX_LINKS {
                         return Err(PathError::LinkLoop { path: path.to_owned() });
                     }
                     let target =
@@ -55,7 +63,7 @@ pub(super) fn follow(path: &Path) -> Result<PathBuf, PathError> {
             }
         }
     }
-    Ok(reached)
+    Ok(Followed { path: reached, links })
 }
 
 fn unreadable(path: PathBuf, error: &io::Error) -> PathError {

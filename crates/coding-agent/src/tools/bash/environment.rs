@@ -71,14 +71,17 @@ const KEYS: [&str; 11] = [
     "STORAGE",
 ];
 
-/// The variables that a command gets, of those that this process has.
+/// The variables that a command gets, of those that this process has. `secret` are names that hold
+/// credentials without looking like it.
 pub(super) fn scrubbed(
     variables: impl IntoIterator<Item = (OsString, OsString)>,
+    secret: &[String],
 ) -> Vec<(OsString, OsString)> {
     variables
         .into_iter()
         .filter(|(name, _)| {
             !is_credential(name)
+                && !secret.iter().any(|secret| name == secret.as_str())
                 && !REMOVED.iter().chain(SET.iter().map(|(name, _)| name)).any(|ours| name == ours)
         })
         .chain(SET.iter().map(|(name, value)| ((*name).into(), (*value).into())))
@@ -189,10 +192,16 @@ mod tests {
     #[test]
     fn the_rest_is_kept_and_ours_is_set() {
         let pair = |(name, value): (&str, &str)| (OsString::from(name), OsString::from(value));
-        let given =
-            [("PATH", "/bin"), ("PAGER", "less"), ("MY_TOKEN", "x"), ("BASH_ENV", "x"), ("A", "1")];
+        let given = [
+            ("PATH", "/bin"),
+            ("PAGER", "less"),
+            ("MY_TOKEN", "x"),
+            ("BASH_ENV", "x"),
+            ("A", "1"),
+            ("MINE", "x"),
+        ];
         let expected: Vec<_> =
             [("PATH", "/bin"), ("A", "1")].into_iter().chain(SET).map(pair).collect();
-        assert_eq!(scrubbed(given.map(pair)), expected);
+        assert_eq!(scrubbed(given.map(pair), &["MINE".to_owned()]), expected);
     }
 }

@@ -147,6 +147,26 @@ async fn edit(fixture: &Fixture, path: &str, edits: Value) -> ToolOutput {
     fixture.run(Edit, json!({"path": path, "edits": edits})).await
 }
 
+/// SPEC F2
+#[tokio::test]
+async fn two_encodings_are_not_mixed() {
+    let fixture = Fixture::new();
+    // before, new text for `b`, what becomes of the file
+    let cases: [(&[u8], &str, &[u8]); 4] = [
+        (b"\xff\xfea\0b\0", "cc", b"\xff\xfea\0b\0"),
+        (b"caf\xe9 b", "\u{e9}", b"caf\xe9 b"),
+        (b"caf\xe9 b", "c", b"caf\xe9 c"),
+        ("caf\u{e9} b".as_bytes(), "\u{e9}", "caf\u{e9} \u{e9}".as_bytes()),
+    ];
+    for (before, new_text, after) in cases {
+        let path = fixture.file("a.txt", before);
+        let edits = json!([{"old_text": "b", "new_text": new_text}]);
+        let output = edit(&fixture, "a.txt", edits).await;
+        assert_eq!(std::fs::read(path).unwrap(), after, "{new_text}");
+        assert_eq!(output.is_error, before == after, "{}", output.content_text());
+    }
+}
+
 /// SPEC F3, F6
 #[tokio::test]
 async fn the_result_shows_the_difference() {

@@ -65,6 +65,7 @@ async fn what_cannot_be_written_is_said_and_leaves_nothing() {
     // Directories that were made for a file that could not be are taken away again.
     let path = ResolvedPath {
         path: fixture.path("fresh/deep").join(&long),
+        links: Vec::new(),
         root: None,
         shown: "fresh/deep/xxx".to_owned(),
     };
