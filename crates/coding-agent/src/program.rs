@@ -27,7 +27,13 @@ use self::cli::{Cli, Command, ConfigCommand, ToolCommand};
 /// Does what the command line asks for.
 pub(crate) async fn run(cli: Cli) -> Result<Exit, Failure> {
     match &cli.command {
-        Some(Command::Demo { output_format }) => demo::run(*output_format).await,
+        Some(Command::Demo { output_format }) => {
+            if cli.session.is_set() {
+                return Err(Failure::usage("the demo takes no options but --output-format")
+                    .hint("it brings its own model, mode and directory; use -p for your own"));
+            }
+            demo::run(*output_format).await
+        }
         Some(Command::Decode(arguments)) => {
             decode_command::run(arguments, cli.session.model.as_deref())
         }

@@ -70,6 +70,15 @@ pub(crate) struct SessionArguments {
     pub(crate) config: Vec<String>,
 }
 
+impl SessionArguments {
+    /// Whether any of them was given.
+    pub(crate) fn is_set(&self) -> bool {
+        let Self { model, permission_mode, cwd, add_dir, config } = self;
+        let any = model.is_some() || permission_mode.is_some() || cwd.is_some();
+        any || !add_dir.is_empty() || !config.is_empty()
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Finds and mends a bug in a small project, with a scripted model: no key, no network.

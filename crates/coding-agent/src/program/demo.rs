@@ -10,12 +10,13 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use agent::AgentContext;
+use coding_agent::config::ConfigLayer;
 use coding_agent::{PermissionMode, system_prompt};
 use scripted_model::fix_loop;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::program::cli::{OutputFormat, SessionArguments};
+use crate::program::cli::OutputFormat;
 use crate::program::exit::Exit;
 use crate::program::failure::Failure;
 use crate::program::headless::work;
@@ -33,13 +34,12 @@ const RUN_TIME: Duration = Duration::from_secs(10);
 /// Writes the project, works on it and proves the result.
 pub(crate) async fn run(format: OutputFormat) -> Result<Exit, Failure> {
     let project = write_project()?;
-    let session = Session::open(&SessionArguments {
+    let options = ConfigLayer {
         model: Some(format!("scripted/{}", fix_loop::NAME)),
         permission_mode: Some(PermissionMode::AcceptEdits),
-        cwd: Some(project.clone()),
-        add_dir: Vec::new(),
-        config: Vec::new(),
-    })?;
+        ..ConfigLayer::default()
+    };
+    let session = Session::unconfigured(&project, options)?;
     let model = session.model().await?;
     let context = AgentContext {
         system_prompt: system_prompt(session.workspace.cwd(), None).into(),
@@ -118,13 +118,15 @@ async fn prove(project: &Path) -> (bool, String) {
         Err(error) => return (false, format!("Not proved: no place to compile in ({error}).")),
     };
     let program = built.path().join("loop");
+    // One that is there but has no toolchain behind it is as good as none.
+    if output(Command::new("rustc").arg("--version"), COMPILE_TIME).await.is_err() {
+        let words = "Not proved: there is no rustc here to compile the mended program with.";
+        return (true, words.to_owned());
+    }
     let mut compiler = Command::new("rustc");
     compiler.arg("--edition=2021").arg("-o").arg(&program).arg(project.join(fix_loop::LOOP_PATH));
     match output(&mut compiler, COMPILE_TIME).await {
-        Err(Failed::NotFound) => {
-            let words = "Not proved: there is no rustc here to compile the mended program with.";
-            return (true, words.to_owned());
-        }
+        Err(Failed::NotFound) => return (false, "The compiler is gone.".to_owned()),
         Err(Failed::Other(why)) => return (false, format!("The compiler failed: {why}")),
         Ok(_) => {}
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use agent::{Model, Nobody, Tools};
 use ai::{Api, ApiKey, HttpClient, HttpProvider, ProviderEntry, RetryPolicy};
-use coding_agent::config::{Config, ConfigError, LoadedConfig, Sources};
+use coding_agent::config::{Config, ConfigError, ConfigLayer, LoadedConfig, Sources};
 use coding_agent::{
     BashSettings, Credentials, Directories, ExtensionLayer, LimitLayer, ModelName, Permission,
     Policy, Processes, SCRIPTED_PROVIDER, Stack, Workspace, builtin_tools, key_variables,
@@ -41,6 +41,23 @@ impl Session {
         let workspace = open_workspace(arguments)?;
         let directories = Directories::find(variable);
         let loaded = load_config(arguments, directories.as_ref(), workspace.cwd())?;
+        Self::with_config(workspace, directories, loaded)
+    }
+
+    /// A session that nothing of the user's configures: the same on every machine.
+    pub(crate) fn unconfigured(cwd: &Path, options: ConfigLayer) -> Result<Self, Failure> {
+        let workspace =
+            Workspace::new(cwd, &[]).map_err(|error| Failure::failed(&error).hint(error.hint()))?;
+        let sources = Sources { options, ..Sources::default() };
+        let loaded = sources.load().map_err(Failure::failed)?;
+        Self::with_config(workspace, Directories::find(variable), loaded)
+    }
+
+    fn with_config(
+        workspace: Workspace,
+        directories: Option<Directories>,
+        loaded: LoadedConfig,
+    ) -> Result<Self, Failure> {
         let LoadedConfig { config, files, notes } = loaded;
         let own = directories.as_ref().map(Directories::secret).unwrap_or_default();
         let policy = Policy {
