@@ -34,8 +34,7 @@ impl ApiKey {
         redact_secret(&self.0, text)
     }
 
-    /// The key itself, for the header that carries it.
-    #[cfg(feature = "http")]
+    /// The key itself, for the header that carries it and for covering it elsewhere.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
     }

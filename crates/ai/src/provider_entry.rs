@@ -3,6 +3,7 @@
 //! Entries come from [`crate::BUILTIN_PROVIDERS`] or from the caller's configuration. This module
 //! reads no environment: whoever makes an entry puts the key in.
 
+use std::cmp::Reverse;
 use std::fmt;
 
 use crate::api::Api;
@@ -113,17 +114,13 @@ impl ProviderEntry {
     /// `text` without the entry's secrets: its key, headers that may be one, and what the address
     /// holds besides an address.
     pub fn redact(&self, text: String) -> String {
-        let text = match &self.api_key {
-            Some(key) => key.redact(text),
-            None => text,
-        };
-        let text = secrets_in(&self.base_url)
-            .into_iter()
-            .fold(text, |text, secret| redact_secret(secret, text));
-        self.headers
-            .iter()
-            .filter(|(name, _)| is_secret_header(name))
-            .fold(text, |text, (_, value)| redact_secret(value, text))
+        let headers = self.headers.iter().filter(|(name, _)| is_secret_header(name));
+        let mut secrets = secrets_in(&self.base_url);
+        secrets.extend(headers.map(|(_, value)| value.as_str()));
+        secrets.extend(self.api_key.as_ref().map(ApiKey::reveal));
+        // One that holds another goes first, so that no piece of it is left.
+        secrets.sort_by_key(|secret| Reverse(secret.len()));
+        secrets.into_iter().fold(text, |text, secret| redact_secret(secret, text))
     }
 }
 

@@ -176,7 +176,7 @@ async fn a_cancelled_call_takes_its_question_back() {
     slow.asked.notified().await;
     cancel.cancel();
     let output = output.await.unwrap();
-    assert_eq!(output.content_text(), "cancelled before it was answered");
+    assert_eq!(output.content_text(), "cancelled before permission was given or refused");
     assert!(output.is_error);
     assert_eq!(journal.take(), Vec::<String>::new());
     assert_eq!(stack.permission.unanswered(), 0);

@@ -245,8 +245,8 @@ async fn a_project_cannot_loosen_anything() {
     assert_eq!(
         lines[..2],
         [
-            format!("{file} `providers`, which a project may not; it is ignored"),
-            format!("{file} `permission_mode`, which a project may not; it is ignored"),
+            format!("{file} `providers`, which a project may only tighten; it is ignored"),
+            format!("{file} `permission_mode`, which a project may only tighten; it is ignored"),
         ]
     );
     assert_eq!(bench.names("."), [".coding-agent"]);
@@ -337,7 +337,7 @@ async fn an_address_that_is_none_is_said() {
         .await;
     let expected = [
         "error: the address of provider `openai` is not usable: `ftp://example.org` does not \
-         begin with http:// or https://",
+         begin with http:// or https:// and a host",
         "hint: set base_url in [providers.openai], or the variable that overrides it",
     ];
     assert_eq!(said(&bench, &ended), refused(&expected));

@@ -34,6 +34,7 @@ fn no_arguments() -> Value {
 /// Prints what the model is told of the tools.
 pub(crate) fn list(arguments: &SessionArguments) -> Result<Exit, Failure> {
     let session = Session::open(arguments)?;
+    session.check_mode()?;
     let mut output = Output::new();
     output.pretty_json(&session.tools.specs())?;
     output.flush()?;
