@@ -20,10 +20,10 @@ const DRIVER: &str = include_str!("bench_driver.py");
 const WORK_VARIABLE: &str = "PEER_WORK";
 
 /// What is measured when no scenario is named; the rest are probes of single faults.
-const MEASURED: [&str; 5] = ["hello", "fixloop", "long", "bigtool", "firehose"];
+const MEASURED: [&str; 6] = ["hello", "fixloop", "long", "bigtool", "firehose", "badjson"];
 
 /// Scenarios that end in well under a second, so that more runs are affordable.
-const SHORT: [&str; 2] = ["hello", "fixloop"];
+const SHORT: [&str; 3] = ["hello", "fixloop", "badjson"];
 
 /// What to run.
 #[derive(Debug, PartialEq, Eq)]
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn scenarios_come_first_and_options_belong_to_the_benchmark() {
-        check("", "ours", "hello fixloop long bigtool firehose", "");
+        check("", "ours", "hello fixloop long bigtool firehose badjson", "");
         check("hello badjson", "ours", "hello badjson", "");
         check("long --turns 20 --runs 1", "ours", "long", "--turns 20 --runs 1");
         check("--variant openai-chat hello --cold", "ours:openai-chat", "hello", "--cold");
