@@ -278,7 +278,7 @@ async fn models_says_who_can_be_asked() {
     assert_eq!(rows, expected, "{}", ended.stdout);
 }
 
-/// SPEC U3, X3: what is set up, and what is missing.
+/// SPEC U3: what is set up, and what is missing.
 #[tokio::test]
 async fn doctor_says_how_things_stand() {
     let bench = Bench::new();

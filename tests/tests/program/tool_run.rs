@@ -327,7 +327,7 @@ async fn credentials_are_refused_in_every_mode() {
     assert_eq!(bench.read(bench.user_home().join(".ssh/id_rsa")), secret);
 }
 
-/// SPEC P5, X1: the workspace is what is meant by `..`, links and further directories.
+/// SPEC P5: the workspace is what is meant by `..`, links and further directories.
 #[tokio::test]
 async fn the_workspace_ends_at_its_roots() {
     let bench = Bench::new();
