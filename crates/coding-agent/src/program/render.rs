@@ -1,6 +1,8 @@
 //! Rendering: an agent's events as plain lines for a person, with colour where it is wanted.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use agent::{AgentEvent, EndReason, MessageHead, ToolOutput};
 use ai::{Message, StreamEvent};
@@ -25,11 +27,13 @@ pub(crate) struct Renderer<W> {
     /// Text is being streamed, and its line is not ended yet.
     streaming: bool,
     turns: u32,
+    /// Of the calls that are at work, by their ids.
+    titles: HashMap<Arc<str>, String>,
 }
 
 impl<W: Write> Renderer<W> {
     pub(crate) fn new(out: W, colour: bool) -> Self {
-        Self { out, colour, streaming: false, turns: 0 }
+        Self { out, colour, streaming: false, turns: 0, titles: HashMap::new() }
     }
 
     /// A heading of one's own.
@@ -66,12 +70,15 @@ impl<W: Write> Renderer<W> {
                 let note = self.paint(YELLOW, "  (that answer broke off and is taken back)");
                 writeln!(self.out, "{note}")?;
             }
-            AgentEvent::ToolExecutionStart { title, .. } => {
+            AgentEvent::ToolExecutionStart { tool_call_id, title, .. } => {
+                self.titles.insert(Arc::clone(tool_call_id), title.clone());
                 let arrow = self.paint(YELLOW, "→");
                 writeln!(self.out, "  {arrow} {}", printable(title))?;
             }
-            AgentEvent::ToolExecutionEnd { tool_name, result, is_error, .. } => {
-                self.tool_end(tool_name, result, *is_error)?;
+            AgentEvent::ToolExecutionEnd { tool_call_id, tool_name, result, is_error } => {
+                // Parallel calls of one tool end in any order; the title says which this was.
+                let title = self.titles.remove(tool_call_id);
+                self.tool_end(title.as_deref().unwrap_or(tool_name), result, *is_error)?;
             }
             AgentEvent::Retry { attempt, after_ms, kind, message, .. } => {
                 self.end_text()?;
