@@ -92,6 +92,11 @@ pub(super) fn responses() -> Vec<Chat> {
             "error server",
         ),
         chat(
+            "an error, then what is not JSON",
+            &[raw(r#"{"type":"error","error":{"code":"server_error"}}"#), raw("oops")],
+            "error server",
+        ),
+        chat(
             "an error without a type",
             &[raw(r#"{"error":{"code":429,"message":"slow"}}"#)],
             "error rate_limit",

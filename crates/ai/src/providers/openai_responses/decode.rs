@@ -66,13 +66,13 @@ impl Decoder {
 
     /// The bytes are at their end.
     pub(crate) fn finish(&mut self, blocks: &mut Blocks) {
-        let error = self.error.take().unwrap_or_else(|| {
+        self.fail(
+            blocks,
             ProviderError::new(
                 ErrorKind::TruncatedStream,
                 "the stream ended before the response was completed",
-            )
-        });
-        self.fail(blocks, error);
+            ),
+        );
     }
 
     fn event(&mut self, event: Maybe<Event<'_>>, payload: Payload<'_>, blocks: &mut Blocks) {
@@ -398,12 +398,13 @@ impl Decoder {
         }
     }
 
-    /// Calls are closed with the arguments that they have.
+    /// Calls are closed with the arguments that they have. An error that the host told of before is
+    /// the reason for whatever went wrong after it.
     fn fail(&mut self, blocks: &mut Blocks, error: ProviderError) {
         for open in self.open.drain(..) {
             open.item.abandon(blocks);
         }
-        blocks.fail(error);
+        blocks.fail(self.error.take().unwrap_or(error));
     }
 }
 
