@@ -10,6 +10,9 @@ use ai::{
 use proptest::prelude::*;
 use tests::grammar;
 
+#[path = "decoding/responses.rs"]
+mod responses;
+
 fn options(compat: Compat, framing: Framing) -> DecodeOptions {
     DecodeOptions { provider: "p".to_owned(), model: "asked".to_owned(), compat, framing }
 }
@@ -904,24 +907,27 @@ proptest! {
         damages in damages(),
         splits in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
     ) {
-        let (chats, messages) = (chats(), messages());
-        let at = stream.index(chats.len() + messages.len());
-        let (api, chat) = match chats.get(at) {
-            Some(chat) => (Api::OpenaiChat, chat),
-            None => (Api::AnthropicMessages, &messages[at - chats.len()]),
-        };
+        let streams: Vec<(Api, Chat)> = [
+            (Api::OpenaiChat, chats()),
+            (Api::AnthropicMessages, messages()),
+            (Api::OpenaiResponses, responses::responses()),
+        ]
+        .into_iter()
+        .flat_map(|(api, streams)| streams.into_iter().map(move |stream| (api, stream)))
+        .collect();
+        let (api, chat) = stream.get(&streams);
         let chunks: Vec<&str> = chat.chunks.iter().map(String::as_str).collect();
         let body = damaged(framed(framing, &chunks), &damages);
         let mut compat = Compat::default();
         compat.thinking_tags = thinking_tags;
         let options = options(compat, framing);
-        let whole = decode(api, &options, [&body[..]]);
+        let whole = decode(*api, &options, [&body[..]]);
         prop_assert_eq!(grammar::check(&whole), Ok(()));
-        prop_assert_eq!(&decode(api, &options, body.chunks(1)), &whole);
+        prop_assert_eq!(&decode(*api, &options, body.chunks(1)), &whole);
         let mut splits: Vec<usize> = splits.iter().map(|split| split.index(body.len() + 1)).collect();
         splits.extend([0, body.len()]);
         splits.sort_unstable();
         let pieces = splits.windows(2).map(|ends| &body[ends[0]..ends[1]]);
-        prop_assert_eq!(&decode(api, &options, pieces), &whole);
+        prop_assert_eq!(&decode(*api, &options, pieces), &whole);
     }
 }

@@ -15,17 +15,20 @@ pub enum Api {
     AnthropicMessages,
     /// OpenAI's Chat Completions, and everything that calls itself compatible with it.
     OpenaiChat,
+    /// OpenAI's Responses.
+    OpenaiResponses,
 }
 
 impl Api {
     /// Every wire format, in the order in which they are shown.
-    pub const ALL: [Self; 2] = [Self::AnthropicMessages, Self::OpenaiChat];
+    pub const ALL: [Self; 3] = [Self::AnthropicMessages, Self::OpenaiChat, Self::OpenaiResponses];
 
     /// The name in configuration, events and messages.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::AnthropicMessages => "anthropic-messages",
             Self::OpenaiChat => "openai-chat",
+            Self::OpenaiResponses => "openai-responses",
         }
     }
 }
@@ -38,7 +41,7 @@ impl fmt::Display for Api {
 
 /// A name that is no wire format's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown api `{0}`; known are anthropic-messages and openai-chat")]
+#[error("unknown api `{0}`; known are anthropic-messages, openai-chat and openai-responses")]
 pub struct UnknownApi(String);
 
 impl FromStr for Api {

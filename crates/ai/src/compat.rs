@@ -27,6 +27,8 @@ pub struct Compat {
     pub tool_ids: ToolIdForm,
     /// The host refuses `stream_options` (Chat Completions).
     pub no_stream_options: bool,
+    /// The host or its model refuses to be asked for encrypted reasoning (Responses).
+    pub no_encrypted_reasoning: bool,
     /// The host refuses `cache_control` (Messages).
     pub no_cache_control: bool,
     /// The model reads text only: images are replaced by a note that says so.

@@ -26,7 +26,7 @@ use crate::event::StreamEvent;
 use crate::lines::{Lines, TooLong};
 use crate::providers::blocks::Blocks;
 use crate::providers::payload::{self, Payload};
-use crate::providers::{anthropic_messages, openai_chat};
+use crate::providers::{anthropic_messages, openai_chat, openai_responses};
 use crate::sse::{SseDecoder, SseItem};
 
 /// How payloads are cut out of a response body.
@@ -101,6 +101,7 @@ struct Payloads {
 enum ApiDecoder {
     AnthropicMessages(anthropic_messages::decode::Decoder),
     OpenaiChat(Box<openai_chat::decode::Decoder>),
+    OpenaiResponses(Box<openai_responses::decode::Decoder>),
 }
 
 impl StreamDecoder {
@@ -121,6 +122,7 @@ impl StreamDecoder {
                     Api::OpenaiChat => {
                         ApiDecoder::OpenaiChat(Box::new(openai_chat::decode::Decoder::new(compat)))
                     }
+                    Api::OpenaiResponses => ApiDecoder::OpenaiResponses(Box::default()),
                 },
                 blocks: Blocks::new(provider, api, model),
                 stray: Stray::default(),
@@ -222,6 +224,7 @@ impl Payloads {
         match &mut self.api {
             ApiDecoder::AnthropicMessages(decoder) => decoder.payload(payload, &mut self.blocks),
             ApiDecoder::OpenaiChat(decoder) => decoder.payload(payload, &mut self.blocks),
+            ApiDecoder::OpenaiResponses(decoder) => decoder.payload(payload, &mut self.blocks),
         }
     }
 
@@ -238,6 +241,7 @@ impl Payloads {
         match &mut self.api {
             ApiDecoder::AnthropicMessages(decoder) => decoder.finish(&mut self.blocks),
             ApiDecoder::OpenaiChat(decoder) => decoder.finish(&mut self.blocks),
+            ApiDecoder::OpenaiResponses(decoder) => decoder.finish(&mut self.blocks),
         }
     }
 }

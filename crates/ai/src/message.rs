@@ -398,6 +398,20 @@ impl ToolCall {
         call.raw_arguments = Some(raw);
         call
     }
+
+    /// A call that carries text where others carry JSON, as custom tools do: whatever the text is,
+    /// it is not arguments.
+    pub(crate) fn of_text(id: String, name: String, text: String) -> Self {
+        Self {
+            id,
+            name,
+            arguments: Map::new(),
+            raw_arguments: Some(text),
+            arguments_error: Some("expected a JSON object, got free text".to_owned()),
+            arguments_note: None,
+            signature: None,
+        }
+    }
 }
 
 /// Why an answer ended.

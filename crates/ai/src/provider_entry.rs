@@ -75,7 +75,7 @@ impl ProviderEntry {
             key_hint: None,
             auth: match api {
                 Api::AnthropicMessages => AuthScheme::XApiKey,
-                Api::OpenaiChat => AuthScheme::Bearer,
+                Api::OpenaiChat | Api::OpenaiResponses => AuthScheme::Bearer,
             },
             headers: Vec::new(),
             compat: Compat::default(),
@@ -108,6 +108,8 @@ impl ProviderEntry {
             Api::AnthropicMessages => format!("{base}/v1/messages"),
             Api::OpenaiChat if base.ends_with("/chat/completions") => base.to_owned(),
             Api::OpenaiChat => format!("{base}/chat/completions"),
+            Api::OpenaiResponses if base.ends_with("/responses") => base.to_owned(),
+            Api::OpenaiResponses => format!("{base}/responses"),
         }
     }
 
@@ -198,6 +200,8 @@ mod tests {
             (Api::OpenaiChat, "https://h/v1/chat/completions/", "https://h/v1/chat/completions"),
             (Api::OpenaiChat, "https://h/v1/?v=1/2", "https://h/v1/chat/completions?v=1/2"),
             (Api::AnthropicMessages, "https://h?v=1#x", "https://h/v1/messages?v=1"),
+            (Api::OpenaiResponses, "https://h/v1/", "https://h/v1/responses"),
+            (Api::OpenaiResponses, "https://h/v1/responses?v=1", "https://h/v1/responses?v=1"),
         ] {
             assert_eq!(ProviderEntry::new("p", api, base).endpoint(), endpoint, "{api} {base}");
         }

@@ -5,6 +5,7 @@ pub(crate) mod blocks;
 mod json_extent;
 pub(crate) mod lenient;
 pub(crate) mod openai_chat;
+pub(crate) mod openai_responses;
 pub(crate) mod payload;
 mod stop_word;
 

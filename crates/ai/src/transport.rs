@@ -503,7 +503,7 @@ fn headers(entry: &ProviderEntry) -> Result<HeaderMap, ProviderError> {
                 HeaderValue::from_static(ANTHROPIC_VERSION),
             );
         }
-        Api::OpenaiChat => {}
+        Api::OpenaiChat | Api::OpenaiResponses => {}
     }
     match (&entry.api_key, entry.key_need) {
         (Some(key), _) if !key.is_empty() => {

@@ -58,6 +58,39 @@ data: [DONE]
 
 "#;
 
+/// The same of OpenAI's Responses.
+const RESPONSES: &str = r#"event: response.created
+data: {"type":"response.created","response":{"id":"resp_1","model":"gpt-x","status":"in_progress","output":[]},"sequence_number":0}
+
+event: response.output_item.added
+data: {"type":"response.output_item.added","output_index":0,"item":{"id":"msg_1","type":"message","status":"in_progress","content":[],"role":"assistant"},"sequence_number":1}
+
+event: response.output_text.delta
+data: {"type":"response.output_text.delta","item_id":"msg_1","output_index":0,"content_index":0,"delta":"Let me ","sequence_number":2}
+
+event: response.output_text.delta
+data: {"type":"response.output_text.delta","item_id":"msg_1","output_index":0,"content_index":0,"delta":"look.","sequence_number":3}
+
+event: response.output_item.done
+data: {"type":"response.output_item.done","output_index":0,"item":{"id":"msg_1","type":"message","status":"completed","content":[{"type":"output_text","text":"Let me look."}],"role":"assistant"},"sequence_number":4}
+
+event: response.output_item.added
+data: {"type":"response.output_item.added","output_index":1,"item":{"id":"fc_1","type":"function_call","status":"in_progress","call_id":"toolu_1","name":"Read","arguments":""},"sequence_number":5}
+
+event: response.function_call_arguments.delta
+data: {"type":"response.function_call_arguments.delta","item_id":"fc_1","output_index":1,"delta":"{\"path\": ","sequence_number":6}
+
+event: response.function_call_arguments.delta
+data: {"type":"response.function_call_arguments.delta","item_id":"fc_1","output_index":1,"delta":"\"a.txt\"}","sequence_number":7}
+
+event: response.output_item.done
+data: {"type":"response.output_item.done","output_index":1,"item":{"id":"fc_1","type":"function_call","status":"completed","call_id":"toolu_1","name":"Read","arguments":"{\"path\": \"a.txt\"}"},"sequence_number":8}
+
+event: response.completed
+data: {"type":"response.completed","response":{"id":"resp_1","model":"gpt-x","status":"completed","output":[],"usage":{"input_tokens":14,"input_tokens_details":{"cached_tokens":4},"output_tokens":9,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":23}},"sequence_number":9}
+
+"#;
+
 struct Capture {
     api: &'static str,
     stream: &'static str,
@@ -67,7 +100,7 @@ struct Capture {
     arguments: &'static [&'static str],
 }
 
-const CAPTURES: [Capture; 2] = [
+const CAPTURES: [Capture; 3] = [
     Capture {
         api: "anthropic-messages",
         stream: MESSAGES,
@@ -82,13 +115,20 @@ const CAPTURES: [Capture; 2] = [
         stop_raw: "tool_calls",
         arguments: &["{\"path\": ", "\"a.txt\"}"],
     },
+    Capture {
+        api: "openai-responses",
+        stream: RESPONSES,
+        model: "gpt-x",
+        stop_raw: "completed",
+        arguments: &["{\"path\": ", "\"a.txt\"}"],
+    },
 ];
 
 fn usage() -> Value {
     json!({"input": 10, "output": 9, "cache_read": 4, "cache_write": 0, "reasoning": 0})
 }
 
-/// SPEC M1, M10: a captured stream becomes the same events for either API.
+/// SPEC M1, M10: a captured stream becomes the same events for each API.
 #[tokio::test]
 async fn a_capture_becomes_events() {
     for capture in CAPTURES {

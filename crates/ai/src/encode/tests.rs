@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::builtin_providers::BUILTIN_PROVIDERS;
+use crate::builtin_providers::{BUILTIN_PROVIDERS, BuiltinProvider};
 use crate::compat::{ReasoningReplay, ToolIdForm};
 use crate::message::{
     AssistantMessage, ContentBlock, Message, MessageId, Origin, StopReason, Timestamp, ToolCall,
@@ -44,9 +44,12 @@ fn answer_block() -> impl Strategy<Value = ContentBlock> {
             signature: (signed || redacted).then(|| "sig".into()),
             redacted,
         });
-    let opaque = prop_oneof![Just("anthropic-messages"), Just("openai-chat")].prop_map(|api| {
-        ContentBlock::Opaque { api: api.into(), data: json!({"type": "reasoning.text"}) }
-    });
+    let opaque = prop_oneof![
+        Just(("anthropic-messages", json!({"type": "reasoning.text"}))),
+        Just(("openai-chat", json!({"type": "reasoning.text"}))),
+        Just(("openai-responses", json!({"type": "reasoning", "encrypted_content": "c"}))),
+    ]
+    .prop_map(|(api, data)| ContentBlock::Opaque { api: api.into(), data });
     prop_oneof![3 => text(), 2 => thinking, 1 => opaque, 3 => call()]
 }
 
@@ -55,6 +58,7 @@ fn exchange() -> impl Strategy<Value = Vec<Message>> {
     let maker = prop_oneof![
         Just(("anthropic", "anthropic-messages", "model-1")),
         Just(("deepseek", "openai-chat", "model-1")),
+        Just(("mine", "openai-responses", "model-1")),
         Just(("google", "google-generate", "model-2")),
     ];
     let blocks = proptest::collection::vec(answer_block(), 0..5);
@@ -214,20 +218,60 @@ fn check_chat(body: &Value, entry: &ProviderEntry) {
     assert_eq!(last_role, "user");
 }
 
+fn check_responses(body: &Value) {
+    let mut ids = HashSet::new();
+    let mut open: Vec<String> = Vec::new();
+    let mut last = "";
+    for item in body["input"].as_array().unwrap() {
+        let kind = item["type"].as_str().unwrap();
+        assert!(last != "reasoning" || kind != "function_call_output", "it led to nothing");
+        match kind {
+            "message" => {
+                let role = item["role"].as_str().unwrap();
+                assert!(role == "assistant" || open.is_empty(), "every call has its output");
+                let content = item["content"].as_array().unwrap();
+                assert!(!content.is_empty() && !content.iter().any(|part| blank(&part["text"])));
+                assert_ne!((role, last), ("user", "reasoning"), "it led to nothing");
+            }
+            "function_call" => {
+                let id = item["call_id"].as_str().unwrap();
+                assert!(is_plain_id(id) && ids.insert(id.to_owned()), "{id}");
+                assert!(is_plain_id(item["name"].as_str().unwrap()));
+                let arguments = item["arguments"].as_str().unwrap();
+                assert!(serde_json::from_str::<Value>(arguments).unwrap().is_object());
+                open.push(id.to_owned());
+            }
+            "function_call_output" => {
+                assert!(!open.is_empty());
+                assert_eq!(item["call_id"], open.remove(0), "outputs in order");
+                assert!(!blank(&item["output"]));
+            }
+            "reasoning" => {
+                assert!(item["encrypted_content"].is_string() && item["summary"].is_array());
+            }
+            other => panic!("{other}"),
+        }
+        last = kind;
+    }
+    assert!(open.is_empty());
+    assert_eq!(last, "message");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(96) })]
 
     /// SPEC M16
     #[test]
     fn every_history_is_valid_for_every_provider(request in conversation()) {
-        for provider in BUILTIN_PROVIDERS {
-            let entry = provider.entry();
+        let custom = ProviderEntry::new("mine", Api::OpenaiResponses, "https://h/v1");
+        for entry in BUILTIN_PROVIDERS.iter().map(BuiltinProvider::entry).chain([custom]) {
             let bytes = encode_request(&request, &entry);
             prop_assert_eq!(&bytes, &encode_request(&request, &entry));
             let body: Value = serde_json::from_slice(&bytes).unwrap();
             match entry.api {
                 Api::AnthropicMessages => check_anthropic(&body),
                 Api::OpenaiChat => check_chat(&body, &entry),
+                Api::OpenaiResponses => check_responses(&body),
             }
         }
     }

@@ -79,6 +79,8 @@ struct Call {
     arguments: String,
     extent: JsonExtent,
     signature: Option<String>,
+    /// What it carries is text, whatever it looks like.
+    is_text: bool,
     opened: bool,
 }
 
@@ -204,6 +206,7 @@ impl Blocks {
             arguments: String::new(),
             extent: JsonExtent::default(),
             signature: None,
+            is_text: false,
             opened: false,
         })));
         if !name.is_empty() {
@@ -245,6 +248,13 @@ impl Blocks {
         }
         if let Some(Block::Call(call)) = self.blocks.get_mut(handle.0) {
             call.signature = Some(text.to_owned());
+        }
+    }
+
+    /// What this call carries is text and not JSON arguments.
+    pub(crate) fn take_as_text(&mut self, handle: Handle) {
+        if let Some(Block::Call(call)) = self.blocks.get_mut(handle.0) {
+            call.is_text = true;
         }
     }
 
@@ -323,8 +333,12 @@ impl Blocks {
                 self.events.push(StreamEvent::ThinkingEnd { index, signature, redacted });
             }
             Block::Call(call) if call.opened => {
-                let Call { index, id, name, arguments, signature, .. } = *call;
-                let mut call = ToolCall::parse(id, name, arguments);
+                let Call { index, id, name, arguments, signature, is_text, .. } = *call;
+                let mut call = if is_text {
+                    ToolCall::of_text(id, name, arguments)
+                } else {
+                    ToolCall::parse(id, name, arguments)
+                };
                 call.signature = signature;
                 self.events.push(StreamEvent::ToolcallEnd { index, call });
             }

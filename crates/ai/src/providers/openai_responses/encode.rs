@@ -1,0 +1,293 @@
+//! Requests in the form of Responses.
+//!
+//! The host keeps nothing: each request carries the whole conversation as items, and the model's
+//! reasoning as the cipher that it came in, in its place among them. Outputs of calls carry text
+//! only, which every host takes: images in a tool's result follow in a user message.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::message::{AssistantMessage, ContentBlock, Message, ToolCall, ToolResultMessage};
+use crate::provider_entry::ProviderEntry;
+use crate::providers::{json_text, to_json};
+use crate::replay::{IMAGE_NOTE, Maker, NO_OUTPUT, is_sendable, plain_schema};
+use crate::request::Request;
+use crate::tool_names::{ToolIds, wire_name};
+
+/// Stands between the texts of one result.
+const PARAGRAPH: &str = "\n\n";
+
+/// Without this, reasoning of a response that is not stored could not go back to its model.
+const ENCRYPTED_REASONING: &str = "reasoning.encrypted_content";
+
+/// The JSON body of a streaming request.
+pub(crate) fn encode(request: &Request, entry: &ProviderEntry) -> Vec<u8> {
+    to_json(&Body {
+        model: &request.model,
+        stream: true,
+        store: false,
+        include: (!entry.compat.no_encrypted_reasoning).then_some([ENCRYPTED_REASONING]),
+        max_output_tokens: request.max_output_tokens.or(entry.max_output_tokens),
+        temperature: request.temperature,
+        instructions: is_sendable(&request.system_prompt).then_some(&*request.system_prompt),
+        tools: request
+            .tools
+            .iter()
+            .map(|tool| Tool {
+                r#type: "function",
+                name: wire_name(&tool.name),
+                description: &tool.description,
+                parameters: plain_schema(&tool.input_schema),
+                strict: false,
+            })
+            .collect(),
+        input: Conversation::of(request, entry).items,
+    })
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    stream: bool,
+    store: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    include: Option<[&'static str; 1]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    input: Vec<Item<'a>>,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    r#type: &'static str,
+    name: String,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    description: &'a str,
+    parameters: Value,
+    /// Strict schemas allow no optional property, which tools have. It is on where nothing is said.
+    strict: bool,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Item<'a> {
+    Message {
+        role: Role,
+        content: Vec<Part<'a>>,
+    },
+    FunctionCall {
+        call_id: String,
+        name: String,
+        arguments: String,
+    },
+    FunctionCallOutput {
+        call_id: String,
+        output: String,
+    },
+    Reasoning(Reasoning<'a>),
+    #[serde(untagged)]
+    Other(&'a Value),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Role {
+    User,
+    Assistant,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Part<'a> {
+    InputText { text: &'a str },
+    InputImage { image_url: String },
+    OutputText { text: &'a str, annotations: [(); 0] },
+}
+
+/// Reasoning without its id, which names something that the host did not store.
+#[derive(Serialize)]
+struct Reasoning<'a> {
+    summary: &'a Value,
+    encrypted_content: &'a str,
+}
+
+/// The items on the wire, growing.
+struct Conversation<'a> {
+    entry: &'a ProviderEntry,
+    model: &'a str,
+    ids: ToolIds,
+    items: Vec<Item<'a>>,
+    /// Images of results, until the last result of their message is there.
+    images: Vec<Part<'a>>,
+}
+
+impl<'a> Conversation<'a> {
+    fn of(request: &'a Request, entry: &'a ProviderEntry) -> Self {
+        let mut conversation = Self {
+            entry,
+            model: &request.model,
+            ids: ToolIds::new(entry.compat.tool_ids),
+            items: Vec::new(),
+            images: Vec::new(),
+        };
+        for message in &request.messages {
+            match &**message {
+                Message::User(user) => {
+                    conversation.release_images();
+                    let parts = conversation.parts(&user.content);
+                    conversation.append_user(parts);
+                }
+                Message::Assistant(assistant) => {
+                    conversation.release_images();
+                    conversation.append_answer(assistant);
+                }
+                Message::ToolResult(result) => conversation.append_result(result),
+            }
+        }
+        conversation.release_images();
+        conversation
+    }
+
+    fn release_images(&mut self) {
+        if self.images.is_empty() {
+            return;
+        }
+        let mut parts = vec![Part::InputText { text: "Images from the tool results:" }];
+        parts.append(&mut self.images);
+        self.append_user(parts);
+    }
+
+    /// Local servers put items through chat templates, many of which insist on alternation: what a
+    /// user says in several messages is one.
+    fn append_user(&mut self, parts: Vec<Part<'a>>) {
+        if parts.is_empty() {
+            return;
+        }
+        match self.items.last_mut() {
+            Some(Item::Message { role: Role::User, content }) => content.extend(parts),
+            Some(_) | None => {
+                self.items.push(Item::Message { role: Role::User, content: parts });
+            }
+        }
+    }
+
+    fn parts(&self, content: &'a [ContentBlock]) -> Vec<Part<'a>> {
+        content
+            .iter()
+            .filter_map(|block| match block {
+                ContentBlock::Text { text } => {
+                    is_sendable(text).then_some(Part::InputText { text })
+                }
+                ContentBlock::Image { .. } if self.entry.compat.text_only => {
+                    Some(Part::InputText { text: IMAGE_NOTE })
+                }
+                ContentBlock::Image { mime_type, data } => {
+                    Some(Part::InputImage { image_url: format!("data:{mime_type};base64,{data}") })
+                }
+                ContentBlock::Thinking { .. }
+                | ContentBlock::ToolCall(_)
+                | ContentBlock::Opaque { .. } => None,
+            })
+            .collect()
+    }
+
+    fn append_result(&mut self, result: &'a ToolResultMessage) {
+        let mut texts = Vec::new();
+        let mut images = 0_usize;
+        for part in self.parts(&result.content) {
+            match part {
+                Part::InputText { text } | Part::OutputText { text, .. } => texts.push(text),
+                image @ Part::InputImage { .. } => {
+                    images += 1;
+                    self.images.push(image);
+                }
+            }
+        }
+        let output = match (texts.is_empty(), images) {
+            (false, _) => texts.join(PARAGRAPH),
+            (true, 0) => NO_OUTPUT.to_owned(),
+            (true, _) => "(see the image below)".to_owned(),
+        };
+        self.items.push(Item::FunctionCallOutput {
+            call_id: self.ids.result(&result.tool_call_id),
+            output,
+        });
+    }
+
+    fn append_answer(&mut self, message: &'a AssistantMessage) {
+        let maker = Maker::of(message, self.entry, self.model);
+        self.ids.begin_message();
+        // Adjacent texts are parts of one message, but never of the message before this one.
+        let mut is_text_last = false;
+        for block in &message.content {
+            match block {
+                ContentBlock::Text { text } if is_sendable(text) => {
+                    let part = Part::OutputText { text, annotations: [] };
+                    match self.items.last_mut() {
+                        Some(Item::Message { content, .. }) if is_text_last => content.push(part),
+                        Some(_) | None => self
+                            .items
+                            .push(Item::Message { role: Role::Assistant, content: vec![part] }),
+                    }
+                    is_text_last = true;
+                }
+                ContentBlock::ToolCall(call) => {
+                    let call = self.wire_call(call);
+                    self.items.push(call);
+                    is_text_last = false;
+                }
+                ContentBlock::Opaque { api, data }
+                    if maker == Maker::SameModel && api == self.entry.api.as_str() =>
+                {
+                    if let Some(item) = replayed(data) {
+                        self.items.push(item);
+                        is_text_last = false;
+                    }
+                }
+                ContentBlock::Text { .. }
+                | ContentBlock::Thinking { .. }
+                | ContentBlock::Opaque { .. }
+                | ContentBlock::Image { .. } => {}
+            }
+        }
+        // Reasoning is refused without what it led to, which a broken-off answer may lack.
+        while let Some(Item::Reasoning(_)) = self.items.last() {
+            self.items.pop();
+        }
+    }
+
+    fn wire_call(&mut self, call: &ToolCall) -> Item<'a> {
+        Item::FunctionCall {
+            call_id: self.ids.call(&call.id),
+            name: wire_name(&call.name),
+            // Arguments that could not be read are an empty object here, which is accepted; the
+            // call's error result says what they were.
+            arguments: json_text(&call.arguments),
+        }
+    }
+}
+
+/// The item that an opaque block holds, as it goes back.
+fn replayed(data: &Value) -> Option<Item<'_>> {
+    let kind = data.get("type")?.as_str()?;
+    if kind != "reasoning" {
+        return Some(Item::Other(data));
+    }
+    Some(Item::Reasoning(Reasoning {
+        summary: data.get("summary").filter(|summary| summary.is_array()).unwrap_or(&NO_SUMMARY),
+        encrypted_content: data.get("encrypted_content")?.as_str()?,
+    }))
+}
+
+/// The summary is asked for even where there is none.
+static NO_SUMMARY: Value = Value::Array(Vec::new());
+
+#[cfg(test)]
+#[path = "encode/tests.rs"]
+mod tests;
