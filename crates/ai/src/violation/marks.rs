@@ -57,7 +57,8 @@ pub(super) fn outside<'a>(text: &'a str, code: &[Range<usize>]) -> Vec<Mark<'a>>
             at = range.end;
             continue;
         }
-        let Some((kind, end)) = mark(text, start) else {
+        let begins = bytes.get(start + 1).is_some_and(|next| may_begin(bytes[start], *next));
+        let Some((kind, end)) = begins.then(|| mark(text, start)).flatten() else {
             at = start + 1;
             continue;
         };
@@ -69,6 +70,14 @@ pub(super) fn outside<'a>(text: &'a str, code: &[Range<usize>]) -> Vec<Mark<'a>>
         marks.push(Mark { kind, start, end, line });
     }
     marks
+}
+
+/// Whether these two bytes may begin a mark: most brackets are told apart by that.
+fn may_begin(bracket: u8, next: u8) -> bool {
+    match bracket {
+        b'<' => next.is_ascii_alphabetic() || matches!(next, b'/' | b'|') || !next.is_ascii(),
+        _ => next == b'T',
+    }
 }
 
 /// The mark that begins at `start`, and where it ends.

@@ -234,8 +234,8 @@ fn no_more_calls_are_named_than_help() {
 /// Every step is linear: what would take hours otherwise takes less than this in a debug build.
 #[test]
 fn a_hostile_text_costs_what_it_is_long() {
-    const LONG: usize = 1 << 20;
-    const PATIENCE: Duration = Duration::from_secs(20);
+    const LONG: usize = 1 << 18;
+    const PATIENCE: Duration = Duration::from_secs(10);
     let pieces = [
         "[",
         "`",
@@ -268,7 +268,8 @@ fn a_hostile_text_costs_what_it_is_long() {
     for text in texts.iter().chain([&ten_megabytes]) {
         let begun = Instant::now();
         let found = find_violation(text, &OFFERED);
-        assert!(begun.elapsed() < PATIENCE, "{} {found:?}", &text[..20]);
+        let beginning: String = text.chars().take(20).collect();
+        assert!(begun.elapsed() < PATIENCE, "{beginning} {found:?}");
     }
 }
 
