@@ -10,7 +10,7 @@
 //! - it names an offered tool, exactly;
 //! - it is built like a call: arguments, an end or the end of the text follow its name, and no prose;
 //! - it stands like a call: at the beginning of its line, or behind the end of a sentence, and with
-//!   no sentence that goes on behind it on its last line.
+//!   no sentence that goes on behind it on its last line; an entry of a list is no such place.
 //!
 //! The text is read once, forwards, by each of the three steps (code, marks, calls), and none looks
 //! further back or ahead than a bound or than what it then skips: the time is linear in the text.
@@ -100,7 +100,7 @@ impl<'a> Reading<'a> {
             places.push(match (head.chars().next_back(), places.last()) {
                 (None, Some(place)) if before > mark.line => *place,
                 (None, _) => Place::Beginning,
-                (Some(last), _) if goes_on(last) => Place::InSentence,
+                (Some(last), _) if goes_on(last) || is_list_mark(head) => Place::InSentence,
                 (Some(_), _) => Place::AfterSentence,
             });
             before = mark.end;
@@ -201,6 +201,14 @@ impl<'a> Reading<'a> {
 /// Whether a sentence whose last character before a mark is this one has the mark as its next word.
 fn goes_on(last: char) -> bool {
     last.is_alphanumeric() || matches!(last, ',' | ';' | '(' | '"' | '\'' | '`' | '“' | '‘' | '«')
+}
+
+/// Whether a line that begins so is an entry of a list or a table. Calls are not put into lists;
+/// explanations of them are.
+fn is_list_mark(head: &str) -> bool {
+    let number = head.trim_end_matches(['.', ')']);
+    matches!(head, "-" | "*" | "+" | "•" | "|")
+        || (number.len() < head.len() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 #[cfg(test)]
