@@ -70,6 +70,7 @@ fn answer(turn: u64, ends: bool) -> Vec<StreamEvent> {
         stop_reason,
         stop_raw: None,
         usage: Usage { input: 10, output: 1, ..Usage::default() },
+        violation: None,
     };
     if ends {
         return vec![

@@ -122,11 +122,12 @@ impl Assembler {
             StreamEvent::Opaque { index, api, data } => {
                 self.set(*index, ContentBlock::Opaque { api: api.clone(), data: data.clone() });
             }
-            StreamEvent::Done { stop_reason, stop_raw, usage } => {
+            StreamEvent::Done { stop_reason, stop_raw, usage, violation } => {
                 self.ended = true;
                 self.message.stop_reason = *stop_reason;
                 self.message.stop_raw.clone_from(stop_raw);
                 self.message.usage = *usage;
+                self.message.violation.clone_from(violation);
             }
             StreamEvent::Error { error, stop_raw, usage } => {
                 self.ended = true;

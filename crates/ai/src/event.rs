@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{ErrorKind, ProviderError};
-use crate::message::{StopReason, ToolCall, Usage, is_false};
+use crate::message::{StopReason, ToolCall, Usage, Violation, is_false};
 
 /// One event of a model's stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -117,6 +117,9 @@ pub enum StreamEvent {
         stop_raw: Option<String>,
         /// What it cost in tokens.
         usage: Usage,
+        /// The text is a tool call that was not made.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        violation: Option<Violation>,
     },
     /// The answer failed.
     Error {

@@ -40,6 +40,8 @@ mod tool_names;
 #[cfg(feature = "http")]
 mod transport;
 mod validate;
+mod violation;
+mod violation_watch;
 
 pub use api::{Api, UnknownApi};
 pub use api_key::ApiKey;
@@ -68,3 +70,5 @@ pub use timeouts::Timeouts;
 #[cfg(feature = "http")]
 pub use transport::{HttpClient, HttpProvider};
 pub use validate::{ArgumentProblem, ArgumentValidator, InvalidArguments, InvalidSchema};
+pub use violation::find_violation;
+pub use violation_watch::ViolationWatch;

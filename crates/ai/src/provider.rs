@@ -46,6 +46,7 @@ pub type ModelStream = EventStream<StreamEvent, AssistantMessage>;
 ///                 stop_reason: StopReason::Stop,
 ///                 stop_raw: None,
 ///                 usage: Usage::default(),
+///                 violation: None,
 ///             },
 ///         ];
 ///         EventStream::new(

@@ -61,6 +61,7 @@ use crate::provider_entry::{AuthScheme, KeyNeed, ProviderEntry, is_secret_header
 use crate::request::Request;
 use crate::stream::EventStream;
 use crate::timeouts::Timeouts;
+use crate::violation_watch::ViolationWatch;
 
 /// What is read of an error's body. Real ones are a few kilobytes; a gateway's page may be more.
 const MAX_ERROR_BODY: usize = 256 * 1024;
@@ -200,6 +201,7 @@ impl Provider for HttpProvider {
             entry: Arc::clone(&self.entry),
             client: self.client.clone(),
             names: OfferedNames::new(&request.tools),
+            watch: ViolationWatch::new(&request.tools),
             model: request.model.clone(),
             started: false,
             ready: VecDeque::new(),
@@ -218,6 +220,7 @@ struct Exchange {
     entry: Arc<ProviderEntry>,
     client: HttpClient,
     names: OfferedNames,
+    watch: ViolationWatch,
     model: String,
     /// Whether `start` was handed out: it comes before everything else, also before a failure.
     started: bool,
@@ -369,11 +372,12 @@ impl Exchange {
         self.hand_out();
     }
 
-    /// Makes what was decoded ready: tools under their own names, no secret in an error, and
-    /// `start` first.
+    /// Makes what was decoded ready: tools under their own names, an end marked whose text is a
+    /// call in disguise, no secret in an error, and `start` first.
     fn hand_out(&mut self) {
         for mut event in self.decoded.drain(..) {
             self.names.restore(&mut event);
+            self.watch.pass(&mut event);
             if let StreamEvent::Error { error, .. } = &mut event {
                 error.message = self.entry.redact(mem::take(&mut error.message));
                 error.request_id = error.request_id.take().map(|id| self.entry.redact(id));

@@ -10,4 +10,5 @@ mod headless;
 mod inspection;
 mod secrets;
 mod tool_run;
+mod violations;
 mod wrong_input;

@@ -79,7 +79,7 @@ pub(crate) fn start() -> StreamEvent {
 
 pub(crate) fn end(stop_reason: StopReason) -> StreamEvent {
     let usage = Usage { input: 10, output: 1, ..Usage::default() };
-    StreamEvent::Done { stop_reason, stop_raw: None, usage }
+    StreamEvent::Done { stop_reason, stop_raw: None, usage, violation: None }
 }
 
 pub(crate) fn text_block(index: usize, text: &str) -> Vec<StreamEvent> {

@@ -357,6 +357,7 @@ impl Blocks {
             stop_reason,
             stop_raw: self.stop_raw.take(),
             usage: self.usage,
+            violation: None,
         });
     }
 

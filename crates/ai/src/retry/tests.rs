@@ -132,7 +132,12 @@ fn text(delta: &str) -> StreamEvent {
 }
 
 fn done() -> StreamEvent {
-    StreamEvent::Done { stop_reason: StopReason::Stop, stop_raw: None, usage: Usage::default() }
+    StreamEvent::Done {
+        stop_reason: StopReason::Stop,
+        stop_raw: None,
+        usage: Usage::default(),
+        violation: None,
+    }
 }
 
 fn retry(attempt: u32, after_ms: u64, kind: ErrorKind) -> StreamEvent {

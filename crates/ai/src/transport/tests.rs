@@ -216,6 +216,7 @@ async fn an_answer_comes_as_events_and_as_a_message() {
                 stop_reason: StopReason::Stop,
                 stop_raw: Some("end_turn".into()),
                 usage: crate::message::Usage::default(),
+                violation: None,
             },
         ]
     );
