@@ -185,6 +185,9 @@ struct Outcome {
     model: Option<String>,
     text: String,
     thinking: String,
+    /// How many pieces of reasoning only their model can read (SPEC M9). Their bytes are no measure: a
+    /// response's end brings each encrypted anew.
+    ciphers: usize,
     calls: Vec<Call>,
     order: Vec<&'static str>,
     stop: Vec<StopReason>,
@@ -222,6 +225,16 @@ fn outcome(message: &AssistantMessage) -> Outcome {
         model: Some(message.model.clone()),
         text: message.text(),
         thinking: thinking.collect(),
+        ciphers: message
+            .content
+            .iter()
+            .filter(|block| match block {
+                ContentBlock::Opaque { data, .. } => {
+                    data["type"] == "reasoning" && data["encrypted_content"].is_string()
+                }
+                _ => false,
+            })
+            .count(),
         calls: message
             .tool_calls()
             .map(|call| Call {
@@ -270,6 +283,7 @@ fn expected_outcome(expected: &Value) -> Outcome {
         model: expected["model"].as_str().map(str::to_owned),
         text: format!("{}{refusal}", text("text")),
         thinking: text("thinking").to_owned(),
+        ciphers: list("blocks").iter().filter(|block| block["encrypted"].is_string()).count(),
         calls: list("tool_calls")
             .iter()
             .map(|call| Call {
