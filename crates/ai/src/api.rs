@@ -15,17 +15,20 @@ pub enum Api {
     AnthropicMessages,
     /// OpenAI's Chat Completions, and everything that calls itself compatible with it.
     OpenaiChat,
+    /// Google's generateContent, Gemini's own API.
+    GoogleGenerate,
 }
 
 impl Api {
     /// Every wire format, in the order in which they are shown.
-    pub const ALL: [Self; 2] = [Self::AnthropicMessages, Self::OpenaiChat];
+    pub const ALL: [Self; 3] = [Self::AnthropicMessages, Self::OpenaiChat, Self::GoogleGenerate];
 
     /// The name in configuration, events and messages.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::AnthropicMessages => "anthropic-messages",
             Self::OpenaiChat => "openai-chat",
+            Self::GoogleGenerate => "google-generate",
         }
     }
 }
@@ -38,8 +41,10 @@ impl fmt::Display for Api {
 
 /// A name that is no wire format's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown api `{0}`; known are anthropic-messages and openai-chat")]
-pub struct UnknownApi(String);
+#[error("unknown api `{name}`; known are {}", Api::ALL.map(Api::as_str).join(", "))]
+pub struct UnknownApi {
+    name: String,
+}
 
 impl FromStr for Api {
     type Err = UnknownApi;
@@ -48,6 +53,6 @@ impl FromStr for Api {
         Self::ALL
             .into_iter()
             .find(|api| api.as_str() == name)
-            .ok_or_else(|| UnknownApi(name.to_owned()))
+            .ok_or_else(|| UnknownApi { name: name.to_owned() })
     }
 }
