@@ -103,7 +103,7 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct DecodeArguments {
-    /// The wire format of the stream: anthropic-messages or openai-chat.
+    /// The wire format of the stream: anthropic-messages, openai-chat or google-generate.
     #[arg(long, value_name = "API")]
     pub(crate) api: Api,
 

@@ -130,8 +130,8 @@ impl<'a> From<Data<'a>> for Part<'a> {
 #[serde(rename_all = "camelCase")]
 enum Data<'a> {
     Text(&'a str),
-    #[serde(rename_all = "camelCase")]
-    InlineData {
+    #[serde(rename = "inlineData", rename_all = "camelCase")]
+    Inline {
         mime_type: &'a str,
         data: &'a str,
     },
@@ -211,7 +211,7 @@ impl<'a> Conversation<'a> {
         for part in self.input(&result.content) {
             match part.data {
                 Data::Text(text) => texts.push(text),
-                Data::InlineData { .. }
+                Data::Inline { .. }
                 | Data::FunctionCall { .. }
                 | Data::FunctionResponse { .. }
                 | Data::Opaque(_) => images.push(part),
@@ -253,9 +253,7 @@ impl<'a> Conversation<'a> {
                 ContentBlock::Image { .. } if self.entry.compat.text_only => {
                     Some(Data::Text(IMAGE_NOTE))
                 }
-                ContentBlock::Image { mime_type, data } => {
-                    Some(Data::InlineData { mime_type, data })
-                }
+                ContentBlock::Image { mime_type, data } => Some(Data::Inline { mime_type, data }),
                 ContentBlock::Thinking { .. }
                 | ContentBlock::ToolCall(_)
                 | ContentBlock::Opaque { .. } => None,
