@@ -972,6 +972,19 @@ fn generate_quirks() {
     }
 }
 
+/// SPEC M11: what the host says about a call that it could not read is passed on.
+#[test]
+fn the_hosts_explanation_of_an_end_is_in_the_error() {
+    let chunk =
+        r#"{"candidates":[{"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":"print(x"}]}"#;
+    let options = options(Compat::default(), Framing::Sse);
+    let error = message(&decode(Api::GoogleGenerate, &options, [body(&[chunk]).as_bytes()])).error;
+    assert_eq!(
+        error.map(|error| error.message).as_deref(),
+        Some("the provider ended the answer with `malformed_function_call`: print(x")
+    );
+}
+
 /// SPEC M4, M5, M12
 #[test]
 fn generate_bodies_of_other_kinds() {

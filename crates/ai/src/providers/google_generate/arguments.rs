@@ -8,12 +8,17 @@ use serde_json::{Map, Value};
 /// The deepest place. A schema that nests deeper is no tool's, and JSON readers stop there as well.
 const MAX_DEPTH: usize = 100;
 
-/// The most items of one list: an index beyond it would make us hold what nobody sent.
-const MAX_ITEMS: usize = 100_000;
+/// The most items that are skipped in a call's lists. Hosts fill lists in order; an index far beyond
+/// the end would make us hold what nobody sent.
+const MAX_SKIPPED: usize = 256;
 
 /// The arguments so far.
 #[derive(Debug, Default)]
-pub(super) struct Arguments(Map<String, Value>);
+pub(super) struct Arguments {
+    fields: Map<String, Value>,
+    /// How many items were made only because a later one came.
+    skipped: usize,
+}
 
 /// A piece that has no place in the arguments.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,7 +33,7 @@ enum Step {
 impl Arguments {
     /// Takes in arguments that came as an object.
     pub(super) fn merge(&mut self, whole: Map<String, Value>) {
-        self.0.extend(whole);
+        self.fields.extend(whole);
     }
 
     /// Takes in one entry of `partialArgs`.
@@ -47,9 +52,9 @@ impl Arguments {
         };
         let mut steps = steps(path).ok_or(Misplaced)?.into_iter();
         let Some(Step::Key(first)) = steps.next() else { return Err(Misplaced) };
-        let mut place = self.0.entry(first).or_insert(Value::Null);
+        let mut place = self.fields.entry(first).or_insert(Value::Null);
         for step in steps {
-            place = below(place, step).ok_or(Misplaced)?;
+            place = below(place, step, &mut self.skipped).ok_or(Misplaced)?;
         }
         match (place, value) {
             (Value::String(text), Value::String(more)) => text.push_str(&more),
@@ -60,12 +65,12 @@ impl Arguments {
 
     /// The arguments as JSON text.
     pub(super) fn into_text(self) -> String {
-        Value::Object(self.0).to_string()
+        Value::Object(self.fields).to_string()
     }
 }
 
 /// The place one step further; made where there is nothing yet.
-fn below(place: &mut Value, step: Step) -> Option<&mut Value> {
+fn below<'p>(place: &'p mut Value, step: Step, skipped: &mut usize) -> Option<&'p mut Value> {
     match step {
         Step::Key(key) => {
             if place.is_null() {
@@ -79,6 +84,10 @@ fn below(place: &mut Value, step: Step) -> Option<&mut Value> {
             }
             let items = place.as_array_mut()?;
             if index >= items.len() {
+                *skipped = skipped.saturating_add(index - items.len());
+                if *skipped > MAX_SKIPPED {
+                    return None;
+                }
                 items.resize(index.saturating_add(1), Value::Null);
             }
             items.get_mut(index)
@@ -114,8 +123,7 @@ fn bracketed(text: &str) -> Option<(Step, &str)> {
     let quote = text.chars().next().filter(|first| matches!(first, '\'' | '"'));
     let Some(quote) = quote else {
         let (index, after) = text.split_once(']')?;
-        let index = index.parse().ok().filter(|index| *index < MAX_ITEMS)?;
-        return Some((Step::Index(index), after));
+        return Some((Step::Index(index.parse().ok()?), after));
     };
     let mut name = String::new();
     let mut letters = text.char_indices().skip(1);
@@ -164,9 +172,20 @@ mod tests {
     #[test]
     fn a_piece_without_a_place_is_a_failure() {
         let deep = format!("${}", ".a".repeat(MAX_DEPTH + 1));
-        for path in
-            ["", "$", "a", "$[0]", "$.a[", "$.a[x]", "$..a", "$['a]", "$.a[100000]", "$.s.t", &deep]
-        {
+        for path in [
+            "",
+            "$",
+            "a",
+            "$[0]",
+            "$.a[",
+            "$.a[x]",
+            "$..a",
+            "$['a]",
+            "$.a[257]",
+            "$.a[99999999999]",
+            "$.s.t",
+            &deep,
+        ] {
             let mut arguments = Arguments::default();
             assert_eq!(arguments.push(&json!({"jsonPath": "$.s", "stringValue": "s"})), Ok(()));
             let piece = json!({"jsonPath": path, "stringValue": "x"});

@@ -265,8 +265,8 @@ impl Decoder {
             open.arguments.merge(whole);
         }
         for piece in pieces {
-            let size = piece.get("stringValue").and_then(Value::as_str).map_or(0, str::len);
-            if !blocks.hold(size) {
+            let size = |key: &str| piece.get(key).and_then(Value::as_str).map_or(0, str::len);
+            if !blocks.hold(size("jsonPath").saturating_add(size("stringValue"))) {
                 return;
             }
             if open.arguments.push(&piece).is_err() {
