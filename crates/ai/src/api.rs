@@ -17,11 +17,14 @@ pub enum Api {
     OpenaiChat,
     /// OpenAI's Responses.
     OpenaiResponses,
+    /// Google's generateContent, Gemini's own API.
+    GoogleGenerate,
 }
 
 impl Api {
     /// Every wire format, in the order in which they are shown.
-    pub const ALL: [Self; 3] = [Self::AnthropicMessages, Self::OpenaiChat, Self::OpenaiResponses];
+    pub const ALL: [Self; 4] =
+        [Self::AnthropicMessages, Self::OpenaiChat, Self::OpenaiResponses, Self::GoogleGenerate];
 
     /// The name in configuration, events and messages.
     pub fn as_str(self) -> &'static str {
@@ -29,6 +32,7 @@ impl Api {
             Self::AnthropicMessages => "anthropic-messages",
             Self::OpenaiChat => "openai-chat",
             Self::OpenaiResponses => "openai-responses",
+            Self::GoogleGenerate => "google-generate",
         }
     }
 }
@@ -41,8 +45,10 @@ impl fmt::Display for Api {
 
 /// A name that is no wire format's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown api `{0}`; known are anthropic-messages, openai-chat and openai-responses")]
-pub struct UnknownApi(String);
+#[error("unknown api `{name}`; known are {}", Api::ALL.map(Api::as_str).join(", "))]
+pub struct UnknownApi {
+    name: String,
+}
 
 impl FromStr for Api {
     type Err = UnknownApi;
@@ -51,6 +57,6 @@ impl FromStr for Api {
         Self::ALL
             .into_iter()
             .find(|api| api.as_str() == name)
-            .ok_or_else(|| UnknownApi(name.to_owned()))
+            .ok_or_else(|| UnknownApi { name: name.to_owned() })
     }
 }

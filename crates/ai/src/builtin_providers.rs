@@ -51,6 +51,15 @@ pub const BUILTIN_PROVIDERS: &[BuiltinProvider] = &[
         },
     },
     BuiltinProvider {
+        name: "gemini",
+        api: Api::GoogleGenerate,
+        base_url: "https://generativelanguage.googleapis.com/v1beta",
+        key_variables: &["GEMINI_API_KEY"],
+        base_url_variable: "GEMINI_BASE_URL",
+        key_need: KeyNeed::Required,
+        dialect: |_| {},
+    },
+    BuiltinProvider {
         name: "deepseek",
         api: Api::OpenaiChat,
         base_url: "https://api.deepseek.com/v1",

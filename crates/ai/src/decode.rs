@@ -23,10 +23,11 @@ use crate::compat::Compat;
 use crate::error::{ErrorKind, ProviderError};
 use crate::error_response;
 use crate::event::StreamEvent;
+use crate::json_array::JsonArray;
 use crate::lines::{Lines, TooLong};
 use crate::providers::blocks::Blocks;
 use crate::providers::payload::{self, Payload};
-use crate::providers::{anthropic_messages, openai_chat, openai_responses};
+use crate::providers::{anthropic_messages, google_generate, openai_chat, openai_responses};
 use crate::sse::{SseDecoder, SseItem};
 
 /// How payloads are cut out of a response body.
@@ -93,6 +94,8 @@ struct Payloads {
     api: ApiDecoder,
     blocks: Blocks,
     stray: Stray,
+    /// The body is one JSON array of payloads, as Google sends it where nobody asked for events.
+    array: Option<JsonArray>,
     /// A payload came.
     any: bool,
 }
@@ -102,6 +105,7 @@ enum ApiDecoder {
     AnthropicMessages(anthropic_messages::decode::Decoder),
     OpenaiChat(Box<openai_chat::decode::Decoder>),
     OpenaiResponses(Box<openai_responses::decode::Decoder>),
+    GoogleGenerate(Box<google_generate::decode::Decoder>),
 }
 
 impl StreamDecoder {
@@ -123,9 +127,11 @@ impl StreamDecoder {
                         ApiDecoder::OpenaiChat(Box::new(openai_chat::decode::Decoder::new(compat)))
                     }
                     Api::OpenaiResponses => ApiDecoder::OpenaiResponses(Box::default()),
+                    Api::GoogleGenerate => ApiDecoder::GoogleGenerate(Box::default()),
                 },
                 blocks: Blocks::new(provider, api, model),
                 stray: Stray::default(),
+                array: None,
                 any: false,
             },
         }
@@ -194,7 +200,26 @@ impl Payloads {
             SseItem::Event { name, data, terminated } => {
                 self.payload(Payload { name, data, terminated });
             }
-            SseItem::Stray(line) => self.stray.push(line),
+            SseItem::Stray(line) => self.stray_line(line),
+        }
+    }
+
+    fn stray_line(&mut self, line: &[u8]) {
+        let begins = !self.any
+            && self.stray.is_empty()
+            && matches!(self.api, ApiDecoder::GoogleGenerate(_))
+            && line.trim_ascii_start().first() == Some(&b'[');
+        if self.array.is_none() && !begins {
+            self.stray.push(line);
+            return;
+        }
+        let mut array = self.array.take().unwrap_or_default();
+        let pushed = array.push(line, &mut |item| {
+            self.payload(Payload { name: "", data: item, terminated: true });
+        });
+        self.array = Some(array);
+        if let Err(error) = pushed {
+            self.blocks.fail(malformed(&error));
         }
     }
 
@@ -225,10 +250,14 @@ impl Payloads {
             ApiDecoder::AnthropicMessages(decoder) => decoder.payload(payload, &mut self.blocks),
             ApiDecoder::OpenaiChat(decoder) => decoder.payload(payload, &mut self.blocks),
             ApiDecoder::OpenaiResponses(decoder) => decoder.payload(payload, &mut self.blocks),
+            ApiDecoder::GoogleGenerate(decoder) => decoder.payload(payload, &mut self.blocks),
         }
     }
 
     fn finish(&mut self) {
+        if let Some(rest) = self.array.take().and_then(JsonArray::into_rest) {
+            self.payload(Payload { name: "", data: &rest, terminated: false });
+        }
         if let Some(error) = self.stray.error(self.any) {
             self.blocks.fail(error);
         }
@@ -242,6 +271,7 @@ impl Payloads {
             ApiDecoder::AnthropicMessages(decoder) => decoder.finish(&mut self.blocks),
             ApiDecoder::OpenaiChat(decoder) => decoder.finish(&mut self.blocks),
             ApiDecoder::OpenaiResponses(decoder) => decoder.finish(&mut self.blocks),
+            ApiDecoder::GoogleGenerate(decoder) => decoder.finish(&mut self.blocks),
         }
     }
 }
@@ -254,6 +284,10 @@ struct Stray(Vec<u8>);
 const MAX_STRAY_BYTES: usize = 256 * 1024;
 
 impl Stray {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     fn push(&mut self, line: &[u8]) {
         if self.0.len().saturating_add(line.len()) < MAX_STRAY_BYTES {
             self.0.extend_from_slice(line);

@@ -5,7 +5,7 @@
 
 use crate::api::Api;
 use crate::provider_entry::ProviderEntry;
-use crate::providers::{anthropic_messages, openai_chat, openai_responses};
+use crate::providers::{anthropic_messages, google_generate, openai_chat, openai_responses};
 use crate::request::Request;
 
 /// The JSON body of a streaming request.
@@ -14,6 +14,7 @@ pub fn encode_request(request: &Request, entry: &ProviderEntry) -> Vec<u8> {
         Api::AnthropicMessages => anthropic_messages::encode::encode(request, entry),
         Api::OpenaiChat => openai_chat::encode::encode(request, entry),
         Api::OpenaiResponses => openai_responses::encode::encode(request, entry),
+        Api::GoogleGenerate => google_generate::encode::encode(request, entry),
     }
 }
 

@@ -19,6 +19,7 @@ mod error;
 pub mod error_response;
 mod event;
 mod history;
+mod json_array;
 mod lines;
 mod message;
 #[cfg(feature = "http")]

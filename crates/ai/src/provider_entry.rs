@@ -27,7 +27,7 @@ pub struct ProviderEntry {
     pub name: String,
     /// The wire format.
     pub api: Api,
-    /// Where it is: with or without the version for Messages, with it for Chat Completions.
+    /// Where it is: with or without the version for Messages, with it for the other APIs.
     pub base_url: String,
     /// The key, where there is one.
     pub api_key: Option<ApiKey>,
@@ -61,6 +61,8 @@ pub enum AuthScheme {
     Bearer,
     /// `x-api-key: KEY`.
     XApiKey,
+    /// `x-goog-api-key: KEY`.
+    XGoogApiKey,
 }
 
 impl ProviderEntry {
@@ -76,6 +78,7 @@ impl ProviderEntry {
             auth: match api {
                 Api::AnthropicMessages => AuthScheme::XApiKey,
                 Api::OpenaiChat | Api::OpenaiResponses => AuthScheme::Bearer,
+                Api::GoogleGenerate => AuthScheme::XGoogApiKey,
             },
             headers: Vec::new(),
             compat: Compat::default(),
@@ -83,16 +86,28 @@ impl ProviderEntry {
         }
     }
 
-    /// The address that requests go to.
+    /// The address that requests go to; `MODEL` stands in it where it names the model, as
+    /// [`Self::endpoint_for`] does.
+    pub fn endpoint(&self) -> String {
+        self.endpoint_for(NO_MODEL)
+    }
+
+    /// The address that requests for this model go to.
     ///
     /// A base that already names the endpoint is taken as it is; Messages adds the version where the
     /// base does not end in one, since both habits are common. A query stays behind the path, where
     /// proxies expect it.
-    pub fn endpoint(&self) -> String {
+    pub fn endpoint_for(&self, model: &str) -> String {
         let base = self.base_url.trim();
         let base = base.split_once('#').map_or(base, |(base, _)| base);
         let (path, query) = base.split_at(base.find('?').unwrap_or(base.len()));
-        self.path_below(path.trim_end_matches('/')) + query
+        let path = self.path_below(path.trim_end_matches('/'), model);
+        match self.api {
+            Api::AnthropicMessages | Api::OpenaiChat | Api::OpenaiResponses => path + query,
+            // Without this the answer is one JSON array.
+            Api::GoogleGenerate if query.len() > 1 => format!("{path}{query}&alt=sse"),
+            Api::GoogleGenerate => format!("{path}?alt=sse"),
+        }
     }
 
     /// [`Self::endpoint`] as people may see it: without a user, a password and a query, any of which
@@ -101,7 +116,7 @@ impl ProviderEntry {
         shown_address(&self.endpoint())
     }
 
-    fn path_below(&self, base: &str) -> String {
+    fn path_below(&self, base: &str, model: &str) -> String {
         match self.api {
             Api::AnthropicMessages if base.ends_with("/v1/messages") => base.to_owned(),
             Api::AnthropicMessages if base.ends_with("/v1") => format!("{base}/messages"),
@@ -110,6 +125,11 @@ impl ProviderEntry {
             Api::OpenaiChat => format!("{base}/chat/completions"),
             Api::OpenaiResponses if base.ends_with("/responses") => base.to_owned(),
             Api::OpenaiResponses => format!("{base}/responses"),
+            Api::GoogleGenerate if base.ends_with(":streamGenerateContent") => base.to_owned(),
+            Api::GoogleGenerate => {
+                let model = in_path(model.strip_prefix("models/").unwrap_or(model));
+                format!("{base}/models/{model}:streamGenerateContent")
+            }
         }
     }
 
@@ -124,6 +144,22 @@ impl ProviderEntry {
         secrets.sort_by_key(|secret| Reverse(secret.len()));
         secrets.into_iter().fold(text, |text, secret| redact_secret(secret, text))
     }
+}
+
+/// Stands for the model in an address that is only shown.
+const NO_MODEL: &str = "MODEL";
+
+/// A model's name as a piece of a path: what would end the path or leave it is escaped.
+fn in_path(model: &str) -> String {
+    let mut path = String::with_capacity(model.len());
+    for byte in model.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~@".contains(&byte) {
+            path.push(char::from(byte));
+        } else {
+            path.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    path
 }
 
 /// An address without what may be secret in it: its user, password and query.
@@ -205,6 +241,38 @@ mod tests {
         ] {
             assert_eq!(ProviderEntry::new("p", api, base).endpoint(), endpoint, "{api} {base}");
         }
+    }
+
+    #[test]
+    fn the_model_is_part_of_googles_address() {
+        for (base, model, endpoint) in [
+            (
+                "https://h/v1beta",
+                "m-1.5",
+                "https://h/v1beta/models/m-1.5:streamGenerateContent?alt=sse",
+            ),
+            (
+                "https://h/v1beta/",
+                "models/m",
+                "https://h/v1beta/models/m:streamGenerateContent?alt=sse",
+            ),
+            ("http://h?v=1", "m", "http://h/models/m:streamGenerateContent?v=1&alt=sse"),
+            (
+                "http://h/?",
+                "a/b?#%",
+                "http://h/models/a%2Fb%3F%23%25:streamGenerateContent?alt=sse",
+            ),
+            (
+                "https://h/models/x:streamGenerateContent",
+                "m",
+                "https://h/models/x:streamGenerateContent?alt=sse",
+            ),
+        ] {
+            let entry = ProviderEntry::new("p", Api::GoogleGenerate, base);
+            assert_eq!(entry.endpoint_for(model), endpoint, "{base} {model}");
+        }
+        let entry = ProviderEntry::new("p", Api::GoogleGenerate, "https://h");
+        assert_eq!(entry.shown_endpoint(), "https://h/models/MODEL:streamGenerateContent?…");
     }
 
     /// SPEC M20

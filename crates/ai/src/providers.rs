@@ -2,6 +2,7 @@
 
 pub(crate) mod anthropic_messages;
 pub(crate) mod blocks;
+pub(crate) mod google_generate;
 mod json_extent;
 pub(crate) mod lenient;
 pub(crate) mod openai_chat;

@@ -18,16 +18,29 @@ const MAX_ID: usize = 40;
 const NINE: usize = 9;
 
 /// The name under which a tool is offered and its calls are replayed.
+///
+/// It begins with a letter or `_`, as Google asks.
 pub(crate) fn wire_name(name: &str) -> String {
+    if name.starts_with(|first: char| first.is_ascii_digit() || first == '-') {
+        return rewritten(&format!("_{name}"), MAX_NAME);
+    }
     valid(name, MAX_NAME)
 }
 
 /// `text` if it is `[a-zA-Z0-9_-]{1,longest}`, else its valid characters and a hash of the whole.
 fn valid(text: &str, longest: usize) -> String {
-    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if !text.is_empty() && text.len() <= longest && text.chars().all(fits) {
         return text.to_owned();
     }
+    rewritten(text, longest)
+}
+
+fn fits(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '-'
+}
+
+/// The valid characters of `text` and a hash of the whole.
+fn rewritten(text: &str, longest: usize) -> String {
     let suffix = format!("_{:08x}", hash(text) & 0xffff_ffff);
     let mut kept: String =
         text.chars().map(|c| if fits(c) { c } else { '_' }).take(longest - suffix.len()).collect();
@@ -117,17 +130,21 @@ mod tests {
     #[test]
     fn names_are_valid_and_found_again() {
         let long = "x".repeat(65);
-        for name in ["Read", "mcp__server__tool", "a.b/c d", "", "größe", long.as_str()] {
+        let names =
+            ["Read", "mcp__server__tool", "a.b/c d", "", "größe", "2fa", "-x", "9.9", &long];
+        for name in names {
             let wire = wire_name(name);
             assert!(!wire.is_empty() && wire.len() <= MAX_NAME, "{wire}");
             assert!(
                 wire.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-'),
                 "{wire}"
             );
+            assert!(!wire.starts_with(|c: char| c.is_ascii_digit() || c == '-'), "{wire}");
             assert_eq!(wire_name(&wire), wire, "valid names are left alone");
         }
         assert_eq!(wire_name("a.b"), "a_b_0466522c");
         assert_ne!(wire_name("a.b"), wire_name("a/b"));
+        assert_ne!(wire_name("2fa"), wire_name("_2fa"));
     }
 
     /// SPEC M17: the same calls have the same ids in every request.

@@ -272,7 +272,7 @@ impl Exchange {
     }
 
     async fn send(&mut self, request: &Request) -> Result<(), ProviderError> {
-        let url = endpoint(&self.entry)?;
+        let url = endpoint(&self.entry, &self.model)?;
         let headers = headers(&self.entry)?;
         let client = self.client.client(Route::to(&url))?;
         let body = encode::encode_request(request, &self.entry);
@@ -313,7 +313,7 @@ impl Exchange {
                 self.state = State::Reading { response, decoder, first_byte };
             }
             Ok(Ok(Some(bytes))) => {
-                if first_byte.is_some() && is_no_event_stream(&bytes) {
+                if first_byte.is_some() && is_no_stream(self.entry.api, &bytes) {
                     let error = self.refusal(response, bytes).await;
                     self.fail(error);
                     return;
@@ -474,21 +474,26 @@ impl Exchange {
     }
 }
 
-/// A body that cannot be an event stream: JSON or a web page, sent with a good status. No line of
-/// an event stream begins like this.
-fn is_no_event_stream(bytes: &[u8]) -> bool {
+/// A body that cannot be a stream: JSON or a web page, sent with a good status. No line of an event
+/// stream begins like this, but Google's stream may be an array.
+fn is_no_stream(api: Api, bytes: &[u8]) -> bool {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'[' | b'<'))
+    match bytes.trim_ascii_start().first() {
+        Some(b'[') => api != Api::GoogleGenerate,
+        Some(b'{' | b'<') => true,
+        Some(_) | None => false,
+    }
 }
 
-fn endpoint(entry: &ProviderEntry) -> Result<Url, ProviderError> {
+fn endpoint(entry: &ProviderEntry, model: &str) -> Result<Url, ProviderError> {
     let unusable = |why: &str| {
         ProviderError::new(
             ErrorKind::InvalidRequest,
             format!("the base_url of provider `{}` is not usable: {why}", entry.name),
         )
     };
-    let url = Url::parse(&entry.endpoint()).map_err(|error| unusable(&error.to_string()))?;
+    let url =
+        Url::parse(&entry.endpoint_for(model)).map_err(|error| unusable(&error.to_string()))?;
     match url.scheme() {
         "http" | "https" if url.has_host() => Ok(url),
         scheme => Err(unusable(&format!("expected http or https, got `{scheme}`"))),
@@ -507,7 +512,7 @@ fn headers(entry: &ProviderEntry) -> Result<HeaderMap, ProviderError> {
                 HeaderValue::from_static(ANTHROPIC_VERSION),
             );
         }
-        Api::OpenaiChat | Api::OpenaiResponses => {}
+        Api::OpenaiChat | Api::OpenaiResponses | Api::GoogleGenerate => {}
     }
     match (&entry.api_key, entry.key_need) {
         (Some(key), _) if !key.is_empty() => {
@@ -515,6 +520,9 @@ fn headers(entry: &ProviderEntry) -> Result<HeaderMap, ProviderError> {
                 AuthScheme::Bearer => (AUTHORIZATION, format!("Bearer {}", key.reveal())),
                 AuthScheme::XApiKey => {
                     (HeaderName::from_static("x-api-key"), key.reveal().to_owned())
+                }
+                AuthScheme::XGoogApiKey => {
+                    (HeaderName::from_static("x-goog-api-key"), key.reveal().to_owned())
                 }
             };
             let mut value = HeaderValue::from_str(&value).map_err(|_| {

@@ -91,6 +91,15 @@ data: {"type":"response.completed","response":{"id":"resp_1","model":"gpt-x","st
 
 "#;
 
+/// The same of Gemini.
+const GENERATE: &str = r#"data: {"candidates":[{"content":{"role":"model","parts":[{"text":"Let me "}]},"index":0}],"modelVersion":"gemini-x","usageMetadata":{"promptTokenCount":14,"totalTokenCount":14}}
+
+data: {"candidates":[{"content":{"role":"model","parts":[{"text":"look."}]},"index":0}],"modelVersion":"gemini-x"}
+
+data: {"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"id":"toolu_1","name":"Read","args":{"path":"a.txt"}}}]},"finishReason":"STOP","index":0}],"modelVersion":"gemini-x","usageMetadata":{"promptTokenCount":14,"cachedContentTokenCount":4,"candidatesTokenCount":9,"totalTokenCount":23}}
+
+"#;
+
 struct Capture {
     api: &'static str,
     stream: &'static str,
@@ -100,7 +109,7 @@ struct Capture {
     arguments: &'static [&'static str],
 }
 
-const CAPTURES: [Capture; 3] = [
+const CAPTURES: [Capture; 4] = [
     Capture {
         api: "anthropic-messages",
         stream: MESSAGES,
@@ -122,13 +131,20 @@ const CAPTURES: [Capture; 3] = [
         stop_raw: "completed",
         arguments: &["{\"path\": ", "\"a.txt\"}"],
     },
+    Capture {
+        api: "google-generate",
+        stream: GENERATE,
+        model: "gemini-x",
+        stop_raw: "STOP",
+        arguments: &["{\"path\":\"a.txt\"}"],
+    },
 ];
 
 fn usage() -> Value {
     json!({"input": 10, "output": 9, "cache_read": 4, "cache_write": 0, "reasoning": 0})
 }
 
-/// SPEC M1, M10: a captured stream becomes the same events for each API.
+/// SPEC M1, M10: a captured stream becomes the same events for every API.
 #[tokio::test]
 async fn a_capture_becomes_events() {
     for capture in CAPTURES {

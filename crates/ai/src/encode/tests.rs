@@ -48,6 +48,8 @@ fn answer_block() -> impl Strategy<Value = ContentBlock> {
         Just(("anthropic-messages", json!({"type": "reasoning.text"}))),
         Just(("openai-chat", json!({"type": "reasoning.text"}))),
         Just(("openai-responses", json!({"type": "reasoning", "encrypted_content": "c"}))),
+        Just(("google-generate", json!({"thoughtSignature": "sig"}))),
+        Just(("google-generate", json!({"groundingMetadata": {}}))),
     ]
     .prop_map(|(api, data)| ContentBlock::Opaque { api: api.into(), data });
     prop_oneof![3 => text(), 2 => thinking, 1 => opaque, 3 => call()]
@@ -60,6 +62,7 @@ fn exchange() -> impl Strategy<Value = Vec<Message>> {
         Just(("deepseek", "openai-chat", "model-1")),
         Just(("mine", "openai-responses", "model-1")),
         Just(("google", "google-generate", "model-2")),
+        Just(("gemini", "google-generate", "model-1")),
     ];
     let blocks = proptest::collection::vec(answer_block(), 0..5);
     (input(), blocks, maker, any::<bool>(), input()).prop_map(
@@ -257,6 +260,52 @@ fn check_responses(body: &Value) {
     assert_eq!(last, "message");
 }
 
+fn check_google(body: &Value) {
+    let mut ids = HashSet::new();
+    let mut open: Vec<(Value, Value)> = Vec::new();
+    let mut last_role = "model";
+    for content in body["contents"].as_array().unwrap() {
+        let role = content["role"].as_str().unwrap();
+        assert_ne!(role, last_role, "roles alternate, and the user begins");
+        last_role = role;
+        let parts = content["parts"].as_array().unwrap();
+        assert!(!parts.is_empty());
+        let results: Vec<_> = parts
+            .iter()
+            .map_while(|part| part.get("functionResponse"))
+            .map(|result| {
+                assert!(result["response"].as_object().is_some_and(|response| response.len() == 1));
+                (result["id"].clone(), result["name"].clone())
+            })
+            .collect();
+        assert_eq!(results, open, "all results, in order, at the head of the next content");
+        open.clear();
+        let signed: Vec<bool> = parts
+            .iter()
+            .filter(|part| part.get("functionCall").is_some())
+            .map(|part| part["thoughtSignature"].is_string())
+            .collect();
+        assert!(signed.first() != Some(&false), "the first call is signed");
+        for part in &parts[results.len()..] {
+            assert!(part.get("groundingMetadata").is_none());
+            if let Some(call) = part.get("functionCall") {
+                assert_eq!(role, "model");
+                let id = call["id"].as_str().unwrap();
+                assert!(is_plain_id(id) && ids.insert(id.to_owned()), "{id}");
+                assert!(is_plain_id(call["name"].as_str().unwrap()));
+                assert!(call["args"].is_object());
+                open.push((call["id"].clone(), call["name"].clone()));
+            } else if let Some(text) = part.get("text") {
+                assert!(role == "model" || !blank(text));
+            } else {
+                assert!(part.get("inlineData").is_some(), "{part}");
+            }
+        }
+    }
+    assert!(open.is_empty());
+    assert_eq!(last_role, "user");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(96) })]
 
@@ -272,6 +321,7 @@ proptest! {
                 Api::AnthropicMessages => check_anthropic(&body),
                 Api::OpenaiChat => check_chat(&body, &entry),
                 Api::OpenaiResponses => check_responses(&body),
+                Api::GoogleGenerate => check_google(&body),
             }
         }
     }

@@ -30,6 +30,14 @@ const STOPS: &[(&str, StopReason)] = &[
     ("refusal", StopReason::Refusal),
     ("safety", StopReason::Refusal),
     ("sensitive", StopReason::Refusal),
+    ("recitation", StopReason::Refusal),
+    ("blocklist", StopReason::Refusal),
+    ("prohibited_content", StopReason::Refusal),
+    ("spii", StopReason::Refusal),
+    ("model_armor", StopReason::Refusal),
+    ("image_safety", StopReason::Refusal),
+    ("image_prohibited_content", StopReason::Refusal),
+    ("image_recitation", StopReason::Refusal),
     ("model_context_window_exceeded", StopReason::ContextOverflow),
     ("context_window_exceeded", StopReason::ContextOverflow),
     ("context_length_exceeded", StopReason::ContextOverflow),
@@ -42,6 +50,9 @@ const FAILURES: &[(&str, ErrorKind)] = &[
     ("insufficient_system_resource", ErrorKind::Overloaded),
     ("malformed_function_call", ErrorKind::MalformedStream),
     ("malformed_tool_call", ErrorKind::MalformedStream),
+    ("unexpected_tool_call", ErrorKind::MalformedStream),
+    ("malformed_response", ErrorKind::MalformedStream),
+    ("missing_thought_signature", ErrorKind::InvalidRequest),
 ];
 
 /// What a host's word for the end means: a reason, or a failure that it names or that we do not know.

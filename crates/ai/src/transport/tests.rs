@@ -238,6 +238,27 @@ async fn an_answer_comes_as_events_and_as_a_message() {
 }
 
 #[tokio::test]
+async fn google_is_asked_under_the_models_address_and_may_answer_with_an_array() {
+    let part = |text: &str, end: &str| {
+        format!(r#"{{"candidates": [{{"content": {{"parts": [{{"text": "{text}"}}]}}{end}}}]}}"#)
+    };
+    let items = format!("[{}\n,\n{}]", part("hel", ""), part("lo", r#", "finishReason": "STOP""#));
+    let server = serve(vec![vec![answer("200 OK", "", &items), Act::Stall]]).await;
+    let base = format!("http://127.0.0.1:{}/v1beta", server.port);
+    let mut entry = ProviderEntry::new("google", Api::GoogleGenerate, base);
+    entry.api_key = Some(ApiKey::new(KEY));
+    let provider = HttpProvider::new(entry, HttpClient::new(patient()));
+    let message = provider.stream(request()).result().await;
+    assert_eq!((message.text().as_str(), message.stop_reason), ("hello", StopReason::Stop));
+
+    let requests = server.requests.lock().unwrap();
+    let head = requests[0].split("\r\n\r\n").next().unwrap();
+    let line = "POST /v1beta/models/model-1:streamGenerateContent?alt=sse HTTP/1.1";
+    assert_eq!(head.lines().next(), Some(line));
+    assert!(head.contains(&format!("x-goog-api-key: {KEY}")), "{head}");
+}
+
+#[tokio::test]
 async fn events_are_handed_out_before_the_answer_is_complete() {
     let (open, gate) = oneshot::channel();
     let server = serve(vec![vec![

@@ -103,7 +103,8 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct DecodeArguments {
-    /// The wire format of the stream: anthropic-messages, openai-chat or openai-responses.
+    /// The wire format of the stream: anthropic-messages, openai-chat, openai-responses or
+    /// google-generate.
     #[arg(long, value_name = "API")]
     pub(crate) api: Api,
 
