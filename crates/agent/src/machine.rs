@@ -27,7 +27,8 @@ use ai::{ErrorKind, StopReason};
 
 use crate::end_reason::{AbortCause, EndReason, FailureKind, RunFailure};
 
-/// How often one turn's answer is asked for again after it broke off in the middle (SPEC Q11).
+/// How often one turn's answer is asked for again after it broke off in the middle, unless configured
+/// otherwise (SPEC Q11).
 pub const MAX_MID_ANSWER_RETRIES: u32 = 3;
 
 /// How often hooks together may have one turn's answer asked for again: a hook that always says
@@ -38,10 +39,18 @@ pub const MAX_HOOK_RETRIES: u32 = 10;
 const MID_ANSWER_BACK_OFF: Duration = Duration::from_millis(500);
 
 /// What a run may do at most.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MachineLimits {
     /// Turns of the whole run; `None` for no limit.
     pub max_turns: Option<u32>,
+    /// How often one turn's answer is asked for again after it broke off in the middle.
+    pub mid_answer_retries: u32,
+}
+
+impl Default for MachineLimits {
+    fn default() -> Self {
+        Self { max_turns: None, mid_answer_retries: MAX_MID_ANSWER_RETRIES }
+    }
 }
 
 /// What the driver is to do next.
@@ -521,7 +530,9 @@ impl Machine {
                 | ErrorKind::Overloaded
                 | ErrorKind::Server
         );
-        answer.begun && breaks_off && self.attempt.mid_answer_retries < MAX_MID_ANSWER_RETRIES
+        answer.begun
+            && breaks_off
+            && self.attempt.mid_answer_retries < self.limits.mid_answer_retries
     }
 
     fn mended(&mut self, answer: &Answer, mend: Mend) -> Action {

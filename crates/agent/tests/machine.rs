@@ -196,7 +196,7 @@ fn steering_added_while_the_run_stops_is_heard() {
 /// SPEC L7
 #[test]
 fn the_limit_is_looked_at_before_input_is_taken() {
-    let limits = MachineLimits { max_turns: Some(2) };
+    let limits = MachineLimits { max_turns: Some(2), ..MachineLimits::default() };
     check(
         World {
             limits,
@@ -300,6 +300,14 @@ fn an_answer_that_breaks_off_is_asked_for_again() {
         },
         "run claim turn1 append request discard request+500ms discard request+1000ms
          discard request+2000ms mend? commit fail end error(truncated_stream, 1)",
+    );
+    check(
+        World {
+            limits: MachineLimits { mid_answer_retries: 0, ..MachineLimits::default() },
+            answers: vec![broken()],
+            ..World::default()
+        },
+        "run claim turn1 append request mend? commit fail end error(truncated_stream, 1)",
     );
     // One that never began was tried again where the connection is made.
     check(
@@ -444,7 +452,7 @@ proptest! {
         cancel_at in prop::option::of(0..60_usize),
         terminate in any::<bool>(),
     ) {
-        let mut machine = Machine::new(MachineLimits { max_turns });
+        let mut machine = Machine::new(MachineLimits { max_turns, ..MachineLimits::default() });
         let (mut answers, mut waits, mut mends) =
             (answers.into_iter(), waits.into_iter(), mends.into_iter());
         let mut input = Input::Begin;

@@ -46,7 +46,7 @@ async fn a_failed_run_exits_with_one() {
             vec![call(), call(), call()],
             &["--max-turns", "2"],
             json!({"kind": "iteration_limit"}),
-            "note: the limit of turns was reached\n",
+            "note: the limit of turns was reached (--max-turns, limits.max_turns)\n",
         ),
         (
             "tokens",
@@ -99,8 +99,8 @@ async fn a_denied_call_lets_the_run_go_on() {
             (
                 3,
                 "I would have run it.\n",
-                "note: 1 call was denied because nobody could be asked; --permission-mode \
-                 accept-edits or bypass allows more\n"
+                "note: 1 call was denied because nobody could be asked; what needs \
+                 asking depends on --permission-mode and --add-dir\n"
             )
         );
         assert_eq!(bench.names("."), Vec::<String>::new());

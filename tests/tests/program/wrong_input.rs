@@ -342,3 +342,15 @@ async fn an_address_that_is_none_is_said() {
     ];
     assert_eq!(said(&bench, &ended), refused(&expected));
 }
+
+/// SPEC U4: a prompt of several words without quotes is not answered in part.
+#[tokio::test]
+async fn a_prompt_without_quotes_is_refused() {
+    let bench = Bench::new();
+    let ended = bench.program(["-p", "fix", "the bug", "--model", "scripted/hello"]).run().await;
+    let expected = [
+        "error: there is one prompt, and `the bug` comes after it",
+        "hint: a prompt of several words needs quotes: -p \"what to do\"",
+    ];
+    assert_eq!(said(&bench, &ended), refused(&expected));
+}

@@ -115,7 +115,7 @@ async fn the_iteration_limit_keeps_queued_input() {
     let script = Script::new([makes(&[("a", "Read", r#"{"path":"x"}"#)])]);
     let steering = InputQueue::new(ClaimSize::All);
     let mut config = config(&script);
-    config.limits = MachineLimits { max_turns: Some(1) };
+    config.limits = MachineLimits { max_turns: Some(1), ..MachineLimits::default() };
     config.steering = Some(Arc::new(steering.clone()));
     let run = agent_loop(prompt("go"), context([read()]), config);
     // The first claim happens before this, or takes it; either way nothing is lost.
@@ -154,7 +154,7 @@ async fn input_at_the_limit_stays_where_it_is() {
     });
     let script = Script::new([makes(&[("a", "Steers", r#"{"path":"x"}"#)])]);
     let mut config = config(&script);
-    config.limits = MachineLimits { max_turns: Some(1) };
+    config.limits = MachineLimits { max_turns: Some(1), ..MachineLimits::default() };
     config.steering = Some(Arc::new(steering.clone()));
     let outcome = agent_loop(prompt("go"), context([steers]), config).result().await;
     assert_eq!(outcome.reason, EndReason::IterationLimit);

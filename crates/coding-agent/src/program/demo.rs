@@ -21,7 +21,7 @@ use crate::program::exit::Exit;
 use crate::program::failure::Failure;
 use crate::program::headless::work;
 use crate::program::progress::Progress;
-use crate::program::render::Renderer;
+use crate::program::render::{Renderer, wants_colour};
 use crate::program::session::Session;
 use crate::program::signals::Signals;
 
@@ -91,8 +91,7 @@ async fn watch(
 
 fn screen() -> Renderer<Stdout> {
     let stdout = io::stdout();
-    let colour =
-        stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let colour = wants_colour(stdout.is_terminal());
     Renderer::new(stdout, colour)
 }
 

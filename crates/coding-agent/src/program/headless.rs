@@ -4,8 +4,8 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 
 use agent::{
-    AgentContext, AgentEvent, AgentLoopConfig, CancelGrace, EndReason, MachineLimits, Run,
-    RunOutcome, Tools, agent_loop,
+    AgentContext, AgentEvent, AgentLoopConfig, CancelGrace, EndReason, MAX_MID_ANSWER_RETRIES,
+    MachineLimits, Run, RunOutcome, Tools, agent_loop,
 };
 use ai::{Message, Origin, Usage, UserMessage};
 use coding_agent::system_prompt;
@@ -25,6 +25,10 @@ use crate::program::signals::cancel_on_signals;
 
 /// Works on the prompt of the command line.
 pub(crate) async fn run(cli: &Cli) -> Result<Exit, Failure> {
+    if let (Some(_), Some(surplus)) = (&cli.prompt, &cli.interactive_prompt) {
+        return Err(Failure::usage(format!("there is one prompt, and `{surplus}` comes after it"))
+            .hint("a prompt of several words needs quotes: -p \"what to do\""));
+    }
     let Some(argument) = &cli.prompt else {
         return Err(Failure::usage("there is no terminal interface yet")
             .hint("coding-agent -p \"what to do\", or coding-agent demo to see it work"));
@@ -97,7 +101,12 @@ pub(crate) async fn show(
 
 fn start(session: &Session, model: &ChosenModel, context: AgentContext, prompt: String) -> Run {
     let mut config = AgentLoopConfig::new(model.model.clone());
-    config.limits = MachineLimits { max_turns: Some(session.config.max_turns) };
+    config.limits = MachineLimits {
+        max_turns: Some(session.config.max_turns),
+        // Whoever allows one attempt does not pay for four.
+        mid_answer_retries: MAX_MID_ANSWER_RETRIES
+            .min(session.config.retry_attempts.saturating_sub(1)),
+    };
     config.cancel_grace = CancelGrace::After(session.config.cancel_grace);
     config.scheduling.max_parallel = session.config.max_parallel_tool_calls;
     agent_loop(vec![UserMessage::text(prompt, Origin::User)], context, config)

@@ -6,7 +6,7 @@ use std::io::{self, Stderr};
 
 use agent::{AbortCause, AgentEvent, EndReason};
 
-use crate::program::render::{Renderer, describe};
+use crate::program::render::{Renderer, describe, wants_colour};
 
 /// Says what happens. Nobody is told when standard error cannot be written to.
 pub(crate) struct Progress {
@@ -17,8 +17,7 @@ pub(crate) struct Progress {
 impl Progress {
     /// `watched` tells whether a person looks on.
     pub(crate) fn new(watched: bool) -> Self {
-        let colour = watched && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        Self { renderer: Renderer::new(io::stderr(), colour), watched }
+        Self { renderer: Renderer::new(io::stderr(), wants_colour(watched)), watched }
     }
 
     pub(crate) fn event(&mut self, event: &AgentEvent) {
@@ -31,6 +30,11 @@ impl Progress {
         if shown {
             let _ = self.renderer.event(event);
         }
+        if self.watched
+            && let AgentEvent::MessageEnd { message } = event
+        {
+            let _ = self.renderer.between_calls(message);
+        }
     }
 
     /// The last word, where the exit code alone would leave questions.
@@ -42,10 +46,13 @@ impl Progress {
             EndReason::Error { .. } | EndReason::Refusal | EndReason::ContextOverflow => return,
             EndReason::Completed if unanswered == 0 => return,
             EndReason::Completed => format!(
-                "note: {unanswered} call{} denied because nobody could be asked; \
-                 --permission-mode accept-edits or bypass allows more",
+                "note: {unanswered} call{} denied because nobody could be asked; what needs asking \
+                 depends on --permission-mode and --add-dir",
                 if unanswered == 1 { " was" } else { "s were" }
             ),
+            EndReason::IterationLimit => {
+                "note: the limit of turns was reached (--max-turns, limits.max_turns)".to_owned()
+            }
             other => format!("note: {}", describe(other)),
         };
         let _ = self.renderer.line(&line);

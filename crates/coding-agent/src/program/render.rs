@@ -140,6 +140,17 @@ impl<W: Write> Renderer<W> {
         Ok(())
     }
 
+    /// What the model says before its calls. The answer itself is printed elsewhere.
+    pub(crate) fn between_calls(&mut self, message: &Message) -> io::Result<()> {
+        let Message::Assistant(answer) = message else { return Ok(()) };
+        let text = answer.text();
+        if answer.tool_calls().next().is_none() || text.trim().is_empty() {
+            return Ok(());
+        }
+        self.labelled("assistant", GREEN, &text)?;
+        self.out.flush()
+    }
+
     fn labelled(&mut self, label: &str, colour: &str, text: &str) -> io::Result<()> {
         let label = self.paint(colour, label);
         writeln!(self.out, "  {label}  {}", printable(text).replace('\n', "\n        "))
@@ -156,7 +167,7 @@ impl<W: Write> Renderer<W> {
         let text = printable(&text);
         let mut lines = text.lines();
         for line in lines.by_ref().take(SHOWN_LINES) {
-            let shown: String = line.chars().take(SHOWN_COLUMNS).collect();
+            let shown: String = expand_tabs(line).chars().take(SHOWN_COLUMNS).collect();
             let colour = match line.as_bytes().first() {
                 Some(b'+') => GREEN,
                 Some(b'-') => RED,
@@ -176,6 +187,29 @@ impl<W: Write> Renderer<W> {
     fn paint(&self, code: &str, text: &str) -> String {
         if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
+}
+
+/// Whether colour is wanted on a terminal, or anywhere else.
+pub(crate) fn wants_colour(is_terminal: bool) -> bool {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    is_terminal && set("NO_COLOR").is_none() && set("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// Tabs as spaces: behind an indent of our own the terminal's stops are not the text's.
+fn expand_tabs(line: &str) -> String {
+    const STOP: usize = 8;
+    let mut expanded = String::with_capacity(line.len());
+    let mut column = 0;
+    for c in line.chars() {
+        let width = if c == '\t' { STOP - column % STOP } else { 1 };
+        if c == '\t' {
+            expanded.extend(std::iter::repeat_n(' ', width));
+        } else {
+            expanded.push(c);
+        }
+        column += width;
+    }
+    expanded
 }
 
 /// Why a run ended, in words for a person.
@@ -210,6 +244,12 @@ pub(crate) fn printable(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_with_tabs_stand_under_each_other() {
+        let shown = ["9\t}", "10\t", "11\tfn x", "\ta\tb"].map(expand_tabs);
+        assert_eq!(shown, ["9       }", "10      ", "11      fn x", "        a       b"]);
+    }
 
     #[test]
     fn a_terminal_is_not_commanded_by_what_is_shown() {
