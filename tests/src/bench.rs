@@ -190,9 +190,10 @@ mod tests {
     fn a_process_that_is_left_is_seen() {
         let bench = Bench::new();
         bench.check_nothing_left(None);
-        // In a session of its own, and its parent gone, as a daemon would be.
+        // In a session of its own, and its parent gone, as a daemon would be. It stops instead of
+        // turning into a sleep: in the middle of that its environment cannot be read.
         let mut shell = Command::new("sh")
-            .args(["-c", "setsid sh -c 'echo up; exec sleep 100' & exit"])
+            .args(["-c", "setsid sh -c 'echo up; kill -STOP $$' & exit"])
             .env("TMPDIR", bench.temporary())
             .stdout(Stdio::piped())
             .spawn()
