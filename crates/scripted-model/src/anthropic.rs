@@ -6,7 +6,6 @@
 mod check;
 mod read;
 mod render;
-mod signature;
 
 use serde_json::{Value, json};
 
@@ -36,6 +35,7 @@ pub(crate) fn refusal_body(refusal: &Refusal, request_id: &str) -> Value {
     let kind = match refusal.kind {
         RefusalKind::InvalidRequest | RefusalKind::MethodNotAllowed => "invalid_request_error",
         RefusalKind::Authentication => "authentication_error",
+        RefusalKind::PermissionDenied => "permission_error",
         RefusalKind::NotFound => "not_found_error",
         RefusalKind::TooLarge => "request_too_large",
     };

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::dialect::Dialect;
 use crate::record::{Problem, Progress, RecordedRequest};
 use crate::refusal::Refusal;
+use crate::target::Target;
 
 /// How many bytes of bodies are kept; then the oldest are let go. Enough for every body of a long
 /// test, and a bound for a server that runs all day.
@@ -111,7 +111,7 @@ impl Board {
     /// Records a request. Nobody is woken before it is settled.
     pub(crate) fn arrive(
         &self,
-        dialect: Dialect,
+        target: Target,
         headers: Arc<[(String, String)]>,
         body: Arc<Value>,
         bytes: usize,
@@ -119,12 +119,12 @@ impl Board {
         let mut state = self.lock();
         let request = RecordedRequest {
             index: state.forgotten + state.requests.len(),
-            api: dialect.api(),
+            api: target.dialect.api(),
             headers,
             body,
             refusal: None,
             progress: Progress::Arrived,
-            dialect,
+            target,
             bytes,
         };
         state.requests.push_back(request.clone());

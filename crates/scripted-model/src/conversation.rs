@@ -1,11 +1,11 @@
-//! [`Conversation`]: a request's content, the same for both APIs.
+//! [`Conversation`]: a request's content, the same for all APIs.
 //!
 //! What [`crate::Expect`] is compared with, and what a [`crate::Responder`] tells conversations apart
 //! by. It is read leniently from a body that has already passed its API's checks.
 
 use serde_json::Value;
 
-/// A request's content, the same for both APIs.
+/// A request's content, the same for all APIs.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Conversation {

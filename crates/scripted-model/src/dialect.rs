@@ -1,7 +1,7 @@
 //! [`Dialect`]: which API a request speaks, and what differs between them.
 //!
-//! The rules and shapes themselves are in [`crate::anthropic`] and [`crate::openai_chat`]; this is the
-//! one place that chooses between the two.
+//! The rules and shapes themselves are in a module for each; this and [`crate::target`], where a path
+//! is told from another, are the places that choose between them.
 
 use ai::{Api, Usage};
 use serde_json::Value;
@@ -10,13 +10,20 @@ use crate::conversation::Conversation;
 use crate::refusal::Refusal;
 use crate::rendered::Rendered;
 use crate::script::Turn;
-use crate::{anthropic, openai_chat};
+use crate::{anthropic, google_generate, openai, openai_chat, openai_responses};
 
 /// The APIs that are spoken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Dialect {
-    Anthropic,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Dialect {
+    /// Anthropic's Messages: `POST /v1/messages`.
+    AnthropicMessages,
+    /// OpenAI's Chat Completions: `POST /v1/chat/completions`.
     OpenaiChat,
+    /// OpenAI's Responses: `POST /v1/responses`.
+    OpenaiResponses,
+    /// Google's generateContent: `POST /v1beta/models/MODEL:streamGenerateContent?alt=sse`.
+    GoogleGenerate,
 }
 
 /// What an answer says besides its turn.
@@ -31,81 +38,87 @@ pub(crate) struct Answer<'a> {
 }
 
 impl Dialect {
-    pub(crate) fn for_path(path: &str) -> Option<Self> {
-        match path {
-            anthropic::PATH => Some(Self::Anthropic),
-            openai_chat::PATH => Some(Self::OpenaiChat),
+    /// The dialect of an API; `None` for one that is not spoken.
+    pub(crate) fn of(api: Api) -> Option<Self> {
+        match api {
+            Api::AnthropicMessages => Some(Self::AnthropicMessages),
+            Api::OpenaiChat => Some(Self::OpenaiChat),
+            Api::OpenaiResponses => Some(Self::OpenaiResponses),
+            Api::GoogleGenerate => Some(Self::GoogleGenerate),
+            // `Api` may grow in another crate.
             _ => None,
         }
     }
 
     pub(crate) fn api(self) -> Api {
         match self {
-            Self::Anthropic => Api::AnthropicMessages,
+            Self::AnthropicMessages => Api::AnthropicMessages,
             Self::OpenaiChat => Api::OpenaiChat,
+            Self::OpenaiResponses => Api::OpenaiResponses,
+            Self::GoogleGenerate => Api::GoogleGenerate,
         }
     }
 
-    /// The header that names a request for the provider's support.
-    pub(crate) fn request_id_header(self) -> &'static str {
+    /// What a client's base address ends in, behind the host.
+    pub(crate) fn base_path(self) -> &'static str {
         match self {
-            Self::Anthropic => "request-id",
-            Self::OpenaiChat => "x-request-id",
+            Self::AnthropicMessages => "",
+            Self::OpenaiChat | Self::OpenaiResponses => "/v1",
+            Self::GoogleGenerate => "/v1beta",
         }
     }
 
-    /// Checks what comes before the body. `header` finds a header's value by its lower-case name.
-    pub(crate) fn check_headers<'h>(
-        self,
-        header: impl Fn(&str) -> Option<&'h str>,
-    ) -> Result<(), Refusal> {
+    /// The header that names a request for the provider's support; Google has none.
+    pub(crate) fn request_id_header(self) -> Option<&'static str> {
         match self {
-            Self::Anthropic => anthropic::check_headers(header),
-            Self::OpenaiChat => openai_chat::check_headers(header),
+            Self::AnthropicMessages => Some("request-id"),
+            Self::OpenaiChat | Self::OpenaiResponses => Some("x-request-id"),
+            Self::GoogleGenerate => None,
         }
     }
 
     pub(crate) fn check_body(self, body: &Value) -> Result<(), Refusal> {
         match self {
-            Self::Anthropic => anthropic::check_body(body),
+            Self::AnthropicMessages => anthropic::check_body(body),
             Self::OpenaiChat => openai_chat::check_body(body),
-        }
-    }
-
-    pub(crate) fn read(self, body: &Value) -> Conversation {
-        match self {
-            Self::Anthropic => anthropic::read(body),
-            Self::OpenaiChat => openai_chat::read(body),
+            Self::OpenaiResponses => openai_responses::check_body(body),
+            Self::GoogleGenerate => google_generate::check_body(body),
         }
     }
 
     pub(crate) fn render(self, answer: &Answer<'_>) -> Rendered {
         match self {
-            Self::Anthropic => anthropic::render(answer),
+            Self::AnthropicMessages => anthropic::render(answer),
             Self::OpenaiChat => openai_chat::render(answer),
+            Self::OpenaiResponses => openai_responses::render(answer),
+            Self::GoogleGenerate => google_generate::render(answer),
         }
     }
 
     pub(crate) fn refusal_body(self, refusal: &Refusal, request_id: &str) -> Value {
         match self {
-            Self::Anthropic => anthropic::refusal_body(refusal, request_id),
-            Self::OpenaiChat => openai_chat::refusal_body(refusal),
+            Self::AnthropicMessages => anthropic::refusal_body(refusal, request_id),
+            Self::OpenaiChat | Self::OpenaiResponses => openai::refusal_body(refusal),
+            Self::GoogleGenerate => google_generate::refusal_body(refusal),
         }
     }
 
     /// What the API says with this status.
     pub(crate) fn status_body(self, code: u16, request_id: &str) -> Value {
         match self {
-            Self::Anthropic => anthropic::status_body(code, request_id),
-            Self::OpenaiChat => openai_chat::status_body(code),
+            Self::AnthropicMessages => anthropic::status_body(code, request_id),
+            Self::OpenaiChat | Self::OpenaiResponses => openai::status_body(code),
+            Self::GoogleGenerate => google_generate::status_body(code),
         }
     }
 
     /// The event that says inside a stream that the answer failed.
     pub(crate) fn error_event(self, body: Option<&Value>) -> Vec<u8> {
         match self {
-            Self::Anthropic => anthropic::error_event(body),
+            Self::AnthropicMessages => anthropic::error_event(body),
             Self::OpenaiChat => openai_chat::error_event(body),
+            Self::OpenaiResponses => openai_responses::error_event(body),
+            Self::GoogleGenerate => google_generate::error_event(body),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! A scripted model behind a real HTTP server, for tests and demonstrations.
 //!
-//! [`ScriptedModel`] listens on a loopback port, speaks Anthropic's Messages and OpenAI's Chat
-//! Completions with server-sent events, and plays a [`Script`]: what the model says, calls, reports
-//! and where it fails. It holds each request to the rules of its API and answers 400 as the real one
+//! [`ScriptedModel`] listens on a loopback port, speaks Anthropic's Messages, OpenAI's Chat
+//! Completions and Responses, and Google's generateContent, all with server-sent events, and plays a
+//! [`Script`]: what the model says, calls, reports and where it fails. It holds each request to the rules of its API and answers 400 as the real one
 //! would, so that every test that uses it also checks what the client sends.
 //!
 //! It takes types from `ai` and nothing else: the rules and shapes are written a second time here, on
@@ -54,8 +54,11 @@ mod conversation;
 mod dialect;
 mod error;
 pub mod fix_loop;
+mod google_generate;
 mod line;
+mod openai;
 mod openai_chat;
+mod openai_responses;
 mod plan;
 mod record;
 mod refusal;
@@ -63,9 +66,12 @@ mod rendered;
 mod responder;
 mod script;
 mod server;
+mod signature;
+mod target;
 
 pub use builtin::{hello, load};
 pub use conversation::{Call, Conversation, Entry};
+pub use dialect::Dialect;
 pub use error::ScriptError;
 pub use record::{Problem, Progress, RecordedRequest};
 pub use responder::Responder;

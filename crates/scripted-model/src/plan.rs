@@ -177,7 +177,7 @@ impl Overlay {
     }
 
     fn apply(self, rendered: Rendered, turn: &Turn) -> (VecDeque<Step>, End) {
-        let Rendered { bytes, events, end_marker } = rendered;
+        let Rendered { bytes, events, end_marker, .. } = rendered;
         let mut limit = bytes.len();
         let mut end = End::Complete;
         let mut interruptions: Vec<(usize, Step)> = Vec::new();

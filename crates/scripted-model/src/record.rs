@@ -7,7 +7,7 @@ use ai::Api;
 use serde_json::Value;
 
 use crate::conversation::Conversation;
-use crate::dialect::Dialect;
+use crate::target::Target;
 
 /// A request for an answer, as it arrived, and what became of it.
 #[derive(Clone)]
@@ -25,7 +25,7 @@ pub struct RecordedRequest {
     pub refusal: Option<String>,
     /// How far its answer has come.
     pub progress: Progress,
-    pub(crate) dialect: Dialect,
+    pub(crate) target: Target,
     pub(crate) bytes: usize,
 }
 
@@ -61,9 +61,9 @@ impl RecordedRequest {
         find_header(&self.headers, name)
     }
 
-    /// The request's content, the same for both APIs. Read anew from the body each time.
+    /// The request's content, the same for all APIs. Read anew from the body each time.
     pub fn conversation(&self) -> Conversation {
-        self.dialect.read(&self.body)
+        self.target.read(&self.body)
     }
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn find_header<'h>(headers: &'h [(String, String)], name: &str) -> Op
 }
 
 /// Headers that carry keys: recorded, so that a test can compare them, but never printed.
-const SECRET_HEADERS: [&str; 2] = ["authorization", "x-api-key"];
+const SECRET_HEADERS: [&str; 3] = ["authorization", "x-api-key", "x-goog-api-key"];
 
 impl fmt::Debug for RecordedRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -18,6 +18,8 @@ pub(crate) struct Refusal {
 pub(crate) enum RefusalKind {
     InvalidRequest,
     Authentication,
+    /// What a missing key is to Google.
+    PermissionDenied,
     NotFound,
     MethodNotAllowed,
     TooLarge,
@@ -42,6 +44,7 @@ impl Refusal {
         match self.kind {
             RefusalKind::InvalidRequest => 400,
             RefusalKind::Authentication => 401,
+            RefusalKind::PermissionDenied => 403,
             RefusalKind::NotFound => 404,
             RefusalKind::MethodNotAllowed => 405,
             RefusalKind::TooLarge => 413,

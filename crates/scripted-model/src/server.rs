@@ -37,6 +37,7 @@ use crate::record::{Problem, Progress, RecordedRequest, find_header};
 use crate::refusal::{Refusal, RefusalKind};
 use crate::responder::{Player, Responder};
 use crate::script::{Script, Turn};
+use crate::target::Target;
 
 /// The largest body that is read, in bytes: twice what the real APIs take.
 const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
@@ -45,8 +46,8 @@ const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 /// left; without a pause it would fail again at once, for ever.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
-/// The path that lists the models.
-const MODELS_PATH: &str = "/v1/models";
+/// The paths that list the models; the second is Google's.
+const MODELS_PATHS: [&str; 2] = ["/v1/models", "/v1beta/models"];
 
 /// A scripted model behind a real HTTP/1.1 server on a loopback port.
 ///
@@ -88,13 +89,18 @@ impl ScriptedModel {
         self.address
     }
 
-    /// The base address for clients of an API: for OpenAI Chat with `/v1`, for Anthropic without.
+    /// The base address for clients of an API: for OpenAI's with `/v1`, for Google's with `/v1beta`,
+    /// for Anthropic's without either. For an API that is not spoken it is without either as well.
     pub fn base_url(&self, api: Api) -> String {
-        let root = format!("http://{}", self.address);
-        match api {
-            Api::OpenaiChat => format!("{root}/v1"),
-            _ => root,
+        match Dialect::of(api) {
+            Some(dialect) => self.base_url_for(dialect),
+            None => format!("http://{}", self.address),
         }
+    }
+
+    /// The base address for clients of a dialect, as [`ScriptedModel::base_url`] says.
+    pub fn base_url_for(&self, dialect: Dialect) -> String {
+        format!("http://{}{}", self.address, dialect.base_path())
     }
 
     /// The requests for answers that have arrived, in order.
@@ -197,22 +203,15 @@ struct Host {
 impl Host {
     async fn answer(&self, request: Request<Incoming>, line: Arc<Line>) -> Response<AnswerBody> {
         let path = request.uri().path();
-        if path == MODELS_PATH && request.method() == Method::GET {
-            return self.whole(
-                StatusCode::OK,
-                &models(self.responder.name(), request.headers()),
-                line,
-            );
+        let guessed = guess(path, request.headers());
+        if MODELS_PATHS.contains(&path) && request.method() == Method::GET {
+            return self.whole(StatusCode::OK, &models(guessed, self.responder.name()), line);
         }
-        let guessed = if request.headers().contains_key("anthropic-version") {
-            Dialect::Anthropic
-        } else {
-            Dialect::OpenaiChat
-        };
-        let Some(dialect) = Dialect::for_path(path) else {
+        let Some(target) = Target::find(path, request.uri().query()) else {
             let message = format!("there is nothing at {path}");
             return self.turn_away(guessed, &Refusal::whole(RefusalKind::NotFound, message), line);
         };
+        let dialect = target.dialect;
         if request.method() != Method::POST {
             let message = format!("{path} takes POST, not {}", request.method());
             let refusal = Refusal::whole(RefusalKind::MethodNotAllowed, message);
@@ -227,12 +226,12 @@ impl Host {
             Err(refusal) => (Err(refusal), 0),
         };
         let kept = body.clone().unwrap_or_default();
-        let request = self.board.arrive(dialect, headers, kept, bytes);
+        let request = self.board.arrive(target, headers, kept, bytes);
         let request_id = format!("req_{:08}", request.index);
-        let verdict = self.judge(dialect, &request, body);
+        let verdict = self.judge(&request, body);
         let mut response = match verdict {
             Ok(turn) => {
-                let conversation = dialect.read(&request.body);
+                let conversation = request.conversation();
                 let answer = Answer {
                     turn: &turn,
                     conversation: &conversation,
@@ -249,20 +248,21 @@ impl Host {
                 self.error(dialect, &refusal, &request_id, line)
             }
         };
-        if let Ok(value) = HeaderValue::from_str(&request_id) {
-            response.headers_mut().entry(dialect.request_id_header()).or_insert(value);
+        if let Some(name) = dialect.request_id_header()
+            && let Ok(value) = HeaderValue::from_str(&request_id)
+        {
+            response.headers_mut().entry(name).or_insert(value);
         }
         response
     }
 
     fn judge(
         &self,
-        dialect: Dialect,
         request: &RecordedRequest,
         body: Result<Arc<Value>, Refusal>,
     ) -> Result<Turn, Refusal> {
-        dialect.check_headers(|name| find_header(&request.headers, name))?;
-        dialect.check_body(&*body?)?;
+        request.target.check(|name| find_header(&request.headers, name))?;
+        request.target.dialect.check_body(&*body?)?;
         // A closure of a test may assert; what it says must reach the client and the test.
         match catch_unwind(AssertUnwindSafe(|| self.responder.respond(request))) {
             Ok(Ok(turn)) => Ok(turn),
@@ -389,18 +389,41 @@ async fn read_body(body: Incoming) -> Result<(Value, usize), Refusal> {
     }
 }
 
-fn models(name: &str, headers: &HeaderMap) -> Value {
+/// The dialect of a request whose path is none that answers.
+fn guess(path: &str, headers: &HeaderMap) -> Dialect {
     if headers.contains_key("anthropic-version") {
-        let model = json!({
-            "type": "model",
-            "id": name,
-            "display_name": name,
-            "created_at": "2023-11-14T22:13:20Z",
-        });
-        return json!({"data": [model], "has_more": false, "first_id": name, "last_id": name});
+        Dialect::AnthropicMessages
+    } else if headers.contains_key("x-goog-api-key") || path.starts_with("/v1beta/") {
+        Dialect::GoogleGenerate
+    } else {
+        Dialect::OpenaiChat
     }
-    let model = json!({
-        "id": name, "object": "model", "created": 1_700_000_000, "owned_by": "scripted",
-    });
-    json!({"object": "list", "data": [model]})
+}
+
+fn models(dialect: Dialect, name: &str) -> Value {
+    match dialect {
+        Dialect::AnthropicMessages => {
+            let model = json!({
+                "type": "model",
+                "id": name,
+                "display_name": name,
+                "created_at": "2023-11-14T22:13:20Z",
+            });
+            json!({"data": [model], "has_more": false, "first_id": name, "last_id": name})
+        }
+        Dialect::OpenaiChat | Dialect::OpenaiResponses => {
+            let model = json!({
+                "id": name, "object": "model", "created": 1_700_000_000, "owned_by": "scripted",
+            });
+            json!({"object": "list", "data": [model]})
+        }
+        Dialect::GoogleGenerate => {
+            let model = json!({
+                "name": format!("models/{name}"),
+                "displayName": name,
+                "supportedGenerationMethods": ["generateContent"],
+            });
+            json!({"models": [model]})
+        }
+    }
 }

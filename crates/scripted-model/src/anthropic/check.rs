@@ -8,8 +8,8 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use crate::anthropic::signature::is_forged;
 use crate::refusal::Refusal;
+use crate::signature::is_forged;
 
 type Checked = Result<(), Refusal>;
 

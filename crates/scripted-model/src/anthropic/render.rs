@@ -3,10 +3,10 @@
 use ai::StopReason;
 use serde_json::{Value, json};
 
-use crate::anthropic::signature::sign;
 use crate::dialect::{Answer, CallIds};
 use crate::rendered::{Rendered, pieces};
 use crate::script::{Block, DEFAULT_CHUNK_CHARS, Stop, own_word};
+use crate::signature::sign;
 
 /// The whole body of an answer.
 pub(crate) fn render(answer: &Answer<'_>) -> Rendered {

@@ -7,18 +7,11 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
+use crate::openai::{Checked, MAX_TOOLS, check_name, check_strict, check_text};
 use crate::refusal::Refusal;
-
-type Checked = Result<(), Refusal>;
-
-/// Longest name of a function.
-const MAX_FUNCTION_NAME: usize = 64;
 
 /// Longest id of a call.
 const MAX_CALL_ID: usize = 40;
-
-/// Most tools in one request.
-const MAX_TOOLS: usize = 128;
 
 /// Checks a request's body.
 pub(crate) fn check_body(body: &Value) -> Checked {
@@ -93,37 +86,6 @@ fn check_tools(body: &Map<String, Value>) -> Result<bool, Refusal> {
         }
     }
     Ok(true)
-}
-
-/// Strict mode's demands on a schema: every object is closed and requires all it has.
-fn check_strict(place: &str, schema: &Value) -> Checked {
-    let Value::Object(node) = schema else {
-        return Ok(());
-    };
-    let properties = node.get("properties").and_then(Value::as_object);
-    if node.get("type").is_some_and(|kind| kind == "object") {
-        if node.get("additionalProperties") != Some(&Value::Bool(false)) {
-            return Err(Refusal::at(place, "additionalProperties must be false in strict mode"));
-        }
-        let required = node.get("required").and_then(Value::as_array);
-        for name in properties.into_iter().flat_map(Map::keys) {
-            let listed = required.is_some_and(|names| names.iter().any(|it| it == name));
-            if !listed {
-                return Err(Refusal::at(
-                    place,
-                    format!("strict mode requires every property, {name:?} is not required"),
-                ));
-            }
-        }
-    }
-    let named = ["properties", "$defs", "definitions"];
-    for (name, inner) in named.iter().filter_map(|key| node.get(*key)?.as_object()).flatten() {
-        check_strict(&format!("{place}.{name}"), inner)?;
-    }
-    for inner in node.get("anyOf").and_then(Value::as_array).into_iter().flatten() {
-        check_strict(place, inner)?;
-    }
-    node.get("items").map_or(Ok(()), |inner| check_strict(&format!("{place}.items"), inner))
 }
 
 fn check_messages(messages: Option<&Value>) -> Checked {
@@ -319,26 +281,4 @@ fn check_call<'a>(place: &str, call: &'a Value) -> Result<&'a str, Refusal> {
         )),
         None => Err(Refusal::at(format!("{place}.function.arguments"), "expected a string")),
     }
-}
-
-fn check_name(place: &str, name: &str) -> Checked {
-    let fits = (1..=MAX_FUNCTION_NAME).contains(&name.len())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
-    if fits {
-        Ok(())
-    } else {
-        Err(Refusal::at(
-            place,
-            format!(
-                "expected a string that matches ^[a-zA-Z0-9_-]{{1,{MAX_FUNCTION_NAME}}}$, got {name:?}"
-            ),
-        ))
-    }
-}
-
-fn check_text(place: &str, text: &str) -> Checked {
-    if text.trim().is_empty() {
-        return Err(Refusal::at(place, "text must not be empty"));
-    }
-    Ok(())
 }

@@ -18,8 +18,8 @@ pub struct Expect {
     /// Each of these is in one of the tool results that came last.
     #[serde(skip_serializing_if = "Texts::is_empty")]
     pub last_result_contains: Texts,
-    /// Whether one of the tool results that came last is an error. OpenAI Chat has no such mark, so
-    /// there it is not compared.
+    /// Whether one of the tool results that came last is an error. OpenAI's APIs have no such
+    /// mark, so there it is not compared; Google's is an `error` in the result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
     /// How many tool results came last.

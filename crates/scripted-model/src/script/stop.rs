@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum Stop {
-    /// A reason that both APIs have a word for.
+    /// One of our own reasons, said in the words of the API that is spoken.
     Reason(StopReason),
     /// A word of the provider's, known or not.
     Raw(String),

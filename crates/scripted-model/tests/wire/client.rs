@@ -56,10 +56,14 @@ pub(crate) struct Exchange {
 
 pub(crate) const ANTHROPIC: &str = "/v1/messages";
 pub(crate) const CHAT: &str = "/v1/chat/completions";
+pub(crate) const RESPONSES: &str = "/v1/responses";
+pub(crate) const GOOGLE: &str = "/v1beta/models/m:streamGenerateContent?alt=sse";
+pub(crate) const ALL: [&str; 4] = [ANTHROPIC, CHAT, RESPONSES, GOOGLE];
 
 pub(crate) fn headers(path: &str) -> &'static [(&'static str, &'static str)] {
     match path {
         ANTHROPIC => &[("x-api-key", "k"), ("anthropic-version", "2023-06-01")],
+        GOOGLE => &[("x-goog-api-key", "k")],
         _ => &[("authorization", "Bearer k")],
     }
 }
@@ -164,10 +168,12 @@ fn unchunk(mut rest: &[u8]) -> (Vec<u8>, bool) {
     (body, false)
 }
 
-/// A request that both APIs accept, with this text.
+/// A request that its API accepts, with this text.
 pub(crate) fn asking(path: &str, text: &str) -> Value {
     let messages = json!([{"role": "user", "content": text}]);
     match path {
+        RESPONSES => json!({"model": "m", "stream": true, "store": false, "input": messages}),
+        GOOGLE => json!({"contents": [{"role": "user", "parts": [{"text": text}]}]}),
         ANTHROPIC => {
             json!({"model": "m", "max_tokens": 64, "stream": true, "messages": messages})
         }

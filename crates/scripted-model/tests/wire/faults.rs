@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use scripted_model::{Fault, FaultBody, Progress, Script, ScriptedModel, Turn};
 use serde_json::json;
 
-use crate::client::{ANTHROPIC, CHAT, Ending, Exchange, Response, ask, asking};
+use crate::client::{
+    ALL, ANTHROPIC, CHAT, Ending, Exchange, GOOGLE, RESPONSES, Response, ask, asking,
+};
 
 async fn start(fault: Fault) -> ScriptedModel {
     ScriptedModel::start(Script::new("s").turn(Turn::text_only("Hello you there").fault(fault)))
@@ -29,7 +31,7 @@ async fn whole(path: &str) -> Vec<u8> {
 
 #[tokio::test]
 async fn broken_connections_carry_exactly_the_bytes_before_the_fault() {
-    for path in [ANTHROPIC, CHAT] {
+    for path in ALL {
         let whole = whole(path).await;
         for after in [0, 1, 100, whole.len(), whole.len() + 1000] {
             let expected = &whole[..after.min(whole.len())];
@@ -62,9 +64,14 @@ async fn without_a_count_the_connection_breaks_before_the_head() {
 /// SPEC M5: the body is whole for HTTP and not for the API.
 #[tokio::test]
 async fn a_body_can_end_in_order_without_its_end_marker() {
-    for (path, marker) in [(ANTHROPIC, "message_delta"), (CHAT, "\"finish_reason\":\"stop\"")] {
+    for (path, marker, blank) in [
+        (ANTHROPIC, "message_delta", "\n\n"),
+        (CHAT, "\"finish_reason\":\"stop\"", "\n\n"),
+        (RESPONSES, "response.completed", "\n\n"),
+        (GOOGLE, "\"finishReason\":\"STOP\"", "\r\n\r\n"),
+    ] {
         let whole = String::from_utf8(whole(path).await).unwrap();
-        let end = whole[..whole.find(marker).unwrap()].rfind("\n\n").unwrap() + 2;
+        let end = whole[..whole.find(marker).unwrap()].rfind(blank).unwrap() + blank.len();
         let (response, ending, progress) = play(path, Fault::NoEnd { after_bytes: None }).await;
         assert_eq!(response.unwrap().text(), whole[..end]);
         assert_eq!((ending, progress), (Ending::Whole, Progress::Answered));
@@ -118,10 +125,30 @@ async fn an_error_inside_a_stream_is_its_last_event() {
     );
     let events = play(CHAT, fault()).await.0.unwrap().events();
     assert_eq!(events[1]["error"]["type"], "server_error");
+    let response = play(RESPONSES, fault()).await.0.unwrap();
+    assert!(response.text().contains("\n\nevent: error\ndata: {"), "{}", response.text());
+    assert_eq!(
+        response.events()[1..],
+        [json!({"type": "error", "error": {"type": "server_error", "code": "server_is_overloaded",
+            "message": "the server is overloaded", "param": null}})]
+    );
+    let events = play(GOOGLE, fault()).await.0.unwrap().events();
+    assert_eq!(
+        events[1..],
+        [json!({"error": {"code": 503, "message": "the model is overloaded",
+            "status": "UNAVAILABLE"}})]
+    );
 
     let body = json!({"error": {"message": "mine"}});
+    for path in ALL {
+        let fault = Fault::ErrorEvent { after_bytes: None, body: Some(body.clone()) };
+        assert_eq!(play(path, fault).await.0.unwrap().events(), std::slice::from_ref(&body));
+    }
+    // In Responses a body names its own event.
+    let body = json!({"type": "response.failed", "response": {"status": "failed"}});
     let fault = Fault::ErrorEvent { after_bytes: None, body: Some(body.clone()) };
-    assert_eq!(play(CHAT, fault).await.0.unwrap().events(), [body]);
+    let text = play(RESPONSES, fault).await.0.unwrap().text();
+    assert_eq!(text, format!("event: response.failed\ndata: {body}\n\n"));
 }
 
 /// SPEC M12
@@ -138,6 +165,8 @@ async fn statuses_come_with_the_apis_body() {
         (CHAT, 402, "insufficient_quota"),
         (CHAT, 429, "tokens"),
         (CHAT, 500, "server_error"),
+        (RESPONSES, 429, "tokens"),
+        (RESPONSES, 500, "server_error"),
     ];
     for (path, code, kind) in cases {
         let (response, ending, progress) =
@@ -147,6 +176,27 @@ async fn statuses_come_with_the_apis_body() {
         assert_eq!(response.json()["error"]["type"], *kind);
         assert_eq!(response.header("retry-after"), Some("7"));
         assert_eq!(response.header("content-type"), Some("application/json"));
+    }
+}
+
+/// SPEC M12
+#[tokio::test]
+async fn google_says_each_status_by_its_name() {
+    let cases: &[(u16, &str)] = &[
+        (400, "INVALID_ARGUMENT"),
+        (401, "UNAUTHENTICATED"),
+        (403, "PERMISSION_DENIED"),
+        (404, "NOT_FOUND"),
+        (429, "RESOURCE_EXHAUSTED"),
+        (500, "INTERNAL"),
+        (503, "UNAVAILABLE"),
+        (504, "DEADLINE_EXCEEDED"),
+    ];
+    for (code, status) in cases {
+        let response = play(GOOGLE, Fault::status(*code)).await.0.unwrap();
+        let error = response.json()["error"].clone();
+        assert_eq!(response.status, *code);
+        assert_eq!((error["code"].clone(), error["status"].clone()), (json!(code), json!(status)));
     }
 }
 

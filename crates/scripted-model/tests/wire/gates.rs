@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use scripted_model::{Progress, Script, ScriptedModel, Turn};
 
-use crate::client::{ANTHROPIC, CHAT, Exchange, ask, asking};
+use crate::client::{ALL, CHAT, Exchange, ask, asking};
 
 #[tokio::test]
 async fn a_gate_holds_the_first_byte() {
@@ -22,7 +22,7 @@ async fn a_gate_holds_the_first_byte() {
 #[tokio::test]
 async fn a_gate_inside_the_body_holds_what_is_behind_it() {
     let turn = || Turn::text_only("abcdef").chunk_chars(NonZeroUsize::new(2).unwrap());
-    for path in [ANTHROPIC, CHAT] {
+    for path in ALL {
         let script = Script::new("s").turn(turn().gate_at_delta("go", 2));
         let model = ScriptedModel::start(script).await.unwrap();
         let mut exchange = Exchange::post(&model, path, &asking(path, "hi")).await;

@@ -5,6 +5,8 @@
 mod client;
 mod faults;
 mod gates;
+mod google_rules;
 mod playing;
+mod responses_rules;
 mod rules;
 mod scripts;

@@ -5,11 +5,13 @@ use std::path::Path;
 
 use ai::{Api, StopReason, Usage};
 use scripted_model::{
-    Entry, Expect, Progress, RecordedRequest, Script, ScriptedModel, Turn, fix_loop, load,
+    Dialect, Entry, Expect, Progress, RecordedRequest, Script, ScriptedModel, Turn, fix_loop, load,
 };
 use serde_json::{Value, json};
 
-use crate::client::{ANTHROPIC, CHAT, Ending, Exchange, ask, asking, headers};
+use crate::client::{
+    ALL, ANTHROPIC, CHAT, Ending, Exchange, GOOGLE, RESPONSES, ask, asking, headers,
+};
 
 fn chars(count: usize) -> NonZeroUsize {
     NonZeroUsize::new(count).unwrap()
@@ -129,6 +131,191 @@ async fn chat_answer_is_whole() {
 }
 
 #[tokio::test]
+async fn responses_answer_is_whole() {
+    let model = ScriptedModel::start(Script::new("s").turn(sample())).await.unwrap();
+    let mut body = asking(RESPONSES, "hi");
+    body["include"] = json!(["reasoning.encrypted_content"]);
+    let response = ask(&model, RESPONSES, &body).await;
+    let said = response.events();
+
+    let encrypted = said[2]["item"]["encrypted_content"].clone();
+    assert!(encrypted.is_string(), "{encrypted}");
+    let whole = |status: &str, output: &[Value], usage: Value| {
+        json!({"id": "resp_00000000", "object": "response", "created_at": 1_700_000_000,
+            "status": status, "error": null, "incomplete_details": null, "instructions": null,
+            "max_output_tokens": null, "model": "m", "output": output,
+            "parallel_tool_calls": true, "previous_response_id": null, "store": false,
+            "usage": usage, "metadata": {}})
+    };
+    let reasoning = |summary: Value| {
+        json!({"id": "rs_00000000_0", "type": "reasoning", "summary": summary,
+            "encrypted_content": encrypted})
+    };
+    let summary = |text: &str| json!({"type": "summary_text", "text": text});
+    let message = |status: &str, content: Value| {
+        json!({"id": "msg_00000000_1_r", "type": "message", "status": status, "role": "assistant",
+            "content": content})
+    };
+    let part = |text: &str| json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []});
+    let call = |index: usize, status: &str, arguments: &str| {
+        json!({"id": format!("fc_00000000_{index}"), "type": "function_call", "status": status,
+            "arguments": arguments, "call_id": format!("call_000{}", index - 1), "name": "Read"})
+    };
+    let output = [
+        reasoning(json!([summary("hmm")])),
+        message("completed", json!([part("Héllo you")])),
+        call(2, "completed", "{\"path\":\"a\"}"),
+        call(3, "completed", "[1"),
+    ];
+    let usage = json!({"input_tokens": 15, "input_tokens_details": {"cached_tokens": 3},
+        "output_tokens": 7, "output_tokens_details": {"reasoning_tokens": 1}, "total_tokens": 22});
+    // Where an event belongs: its item, and the place in it.
+    let thought = json!({"item_id": "rs_00000000_0", "output_index": 0, "summary_index": 0});
+    let text = json!({"item_id": "msg_00000000_1_r", "output_index": 1, "content_index": 0});
+    let called =
+        |index: usize| json!({"item_id": format!("fc_00000000_{index}"), "output_index": index});
+    let item = |index: usize, item: Value| json!({"output_index": index, "item": item});
+    let also = |place: &Value, fields: Value| {
+        let mut all = place.clone();
+        all.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        all
+    };
+    let expected: Vec<Value> = [
+        ("created", json!({"response": whole("in_progress", &[], Value::Null)})),
+        ("in_progress", json!({"response": whole("in_progress", &[], Value::Null)})),
+        ("output_item.added", item(0, reasoning(json!([])))),
+        ("reasoning_summary_part.added", also(&thought, json!({"part": summary("")}))),
+        ("reasoning_summary_text.delta", also(&thought, json!({"delta": "hmm"}))),
+        ("reasoning_summary_text.done", also(&thought, json!({"text": "hmm"}))),
+        ("reasoning_summary_part.done", also(&thought, json!({"part": summary("hmm")}))),
+        ("output_item.done", item(0, output[0].clone())),
+        ("output_item.added", item(1, message("in_progress", json!([])))),
+        ("content_part.added", also(&text, json!({"part": part("")}))),
+        ("output_text.delta", also(&text, json!({"delta": "Héllo ", "logprobs": []}))),
+        ("output_text.delta", also(&text, json!({"delta": "you", "logprobs": []}))),
+        ("output_text.done", also(&text, json!({"text": "Héllo you", "logprobs": []}))),
+        ("content_part.done", also(&text, json!({"part": part("Héllo you")}))),
+        ("output_item.done", item(1, output[1].clone())),
+        ("output_item.added", item(2, call(2, "in_progress", ""))),
+        ("function_call_arguments.delta", also(&called(2), json!({"delta": "{\"path"}))),
+        ("function_call_arguments.delta", also(&called(2), json!({"delta": "\":\"a\"}"}))),
+        (
+            "function_call_arguments.done",
+            also(&called(2), json!({"arguments": "{\"path\":\"a\"}"})),
+        ),
+        ("output_item.done", item(2, output[2].clone())),
+        ("output_item.added", item(3, call(3, "in_progress", ""))),
+        ("function_call_arguments.delta", also(&called(3), json!({"delta": "[1"}))),
+        ("function_call_arguments.done", also(&called(3), json!({"arguments": "[1"}))),
+        ("output_item.done", item(3, output[3].clone())),
+        ("completed", json!({"response": whole("completed", &output, usage)})),
+    ]
+    .into_iter()
+    .enumerate()
+    .map(|(number, (name, fields))| {
+        let head = json!({"type": format!("response.{name}"), "sequence_number": number});
+        also(&head, fields)
+    })
+    .collect();
+    assert_eq!(said, expected);
+    assert_eq!(response.header("x-request-id"), Some("req_00000000"));
+    // Every event is named as its data says.
+    for event in response.text().trim_end().split("\n\n") {
+        let (name, data) = event.split_once('\n').unwrap();
+        let data: Value = serde_json::from_str(data.strip_prefix("data: ").unwrap()).unwrap();
+        assert_eq!(name.strip_prefix("event: "), data["type"].as_str());
+    }
+}
+
+#[tokio::test]
+async fn responses_encrypts_reasoning_only_when_it_is_included() {
+    let turn = Turn::new().thinking("hmm").text("x");
+    let model = ScriptedModel::start(Script::new("s").turn(turn)).await.unwrap();
+    let text = ask(&model, RESPONSES, &asking(RESPONSES, "hi")).await.text();
+    assert!(!text.contains("encrypted_content"), "{text}");
+    assert!(text.contains("\"msg_00000000_1\""), "{text}");
+}
+
+#[tokio::test]
+async fn google_answer_is_whole() {
+    let model = ScriptedModel::start(Script::new("s").turn(sample())).await.unwrap();
+    let response = ask(&model, GOOGLE, &asking(GOOGLE, "hi")).await;
+
+    let chunk = |candidate: Value, usage: Value| {
+        json!({"candidates": [candidate], "usageMetadata": usage, "modelVersion": "m",
+            "responseId": "scripted00000000"})
+    };
+    let part = |part: Value| {
+        chunk(
+            json!({"content": {"parts": [part], "role": "model"}, "index": 0}),
+            json!({"promptTokenCount": 15, "totalTokenCount": 15}),
+        )
+    };
+    let said = response.events();
+    let call = &said[3]["candidates"][0]["content"]["parts"][0];
+    let (id, signature) = (call["functionCall"]["id"].clone(), call["thoughtSignature"].clone());
+    let begin = id.as_str().unwrap().split_at(10).0;
+    assert_eq!((begin, signature.as_str().unwrap().len()), ("call_0001_", 24));
+    let expected = vec![
+        part(json!({"text": "hmm", "thought": true})),
+        part(json!({"text": "Héllo "})),
+        part(json!({"text": "you"})),
+        part(json!({"functionCall": {"name": "Read", "args": {"path": "a"}, "id": id},
+            "thoughtSignature": signature})),
+        chunk(
+            json!({"content": {"parts": [{"text": ""}], "role": "model"},
+                "finishReason": "MALFORMED_FUNCTION_CALL", "index": 0,
+                "finishMessage": "Malformed function call: Read"}),
+            json!({"promptTokenCount": 15, "candidatesTokenCount": 6, "totalTokenCount": 22,
+                "thoughtsTokenCount": 1, "cachedContentTokenCount": 3}),
+        ),
+    ];
+    assert_eq!(said, expected);
+    assert_eq!(response.header("content-type"), Some("text/event-stream; charset=utf-8"));
+    // All lines end in CRLF.
+    let text = response.text();
+    assert!(text.ends_with("}\r\n\r\n"), "{text}");
+    assert_eq!(text.matches('\n').count(), text.matches("\r\n").count());
+}
+
+/// A signature goes with the first call behind its thinking, else into an empty text.
+#[tokio::test]
+async fn google_says_where_a_signature_belongs() {
+    let signed = |text: &str, signature: &str| scripted_model::Block::Thinking {
+        text: text.to_owned(),
+        signature: Some(signature.to_owned()),
+        redacted: text.is_empty(),
+    };
+    let mut turn = Turn::new();
+    turn.content.push(signed("a", "AAAA"));
+    let mut turn = turn.text("b");
+    turn.content.push(signed("", "BBBB"));
+    let mut turn = turn.call_with_id("c1", "Read", json!({})).call("Read", json!({}));
+    turn.content.push(signed("d", "CCCC"));
+    let model = ScriptedModel::start(Script::new("s").turn(turn.text("e"))).await.unwrap();
+    let parts: Vec<Value> = ask(&model, GOOGLE, &asking(GOOGLE, "hi"))
+        .await
+        .events()
+        .iter()
+        .map(|event| event["candidates"][0]["content"]["parts"][0].clone())
+        .collect();
+    assert_eq!(
+        parts,
+        [
+            json!({"text": "a", "thought": true}),
+            json!({"text": "b"}),
+            json!({"text": "", "thoughtSignature": "AAAA"}),
+            json!({"functionCall": {"name": "Read", "args": {}, "id": "c1"},
+                "thoughtSignature": "BBBB"}),
+            json!({"functionCall": {"name": "Read", "args": {}, "id": "call_0001"}}),
+            json!({"text": "d", "thought": true}),
+            json!({"text": "e"}),
+            json!({"text": "", "thoughtSignature": "CCCC"}),
+        ]
+    );
+}
+
+#[tokio::test]
 async fn usage_is_sent_in_chat_only_when_asked_for() {
     let model = ScriptedModel::start(load("hello", Path::new(".")).unwrap()).await.unwrap();
     let mut body = asking(CHAT, "hi");
@@ -139,20 +326,28 @@ async fn usage_is_sent_in_chat_only_when_asked_for() {
 
 #[tokio::test]
 async fn stop_reasons_are_said_in_each_apis_words() {
-    let cases: &[(&str, &str, &str)] = &[
-        ("stop", "end_turn", "stop"),
-        ("length", "max_tokens", "length"),
-        ("tool_use", "tool_use", "tool_calls"),
-        ("context_overflow", "model_context_window_exceeded", "model_length"),
-        ("refusal", "refusal", "content_filter"),
-        ("pause_turn", "pause_turn", "pause_turn"),
+    // In Responses: the answer's status and the reason that it gives.
+    type Case = (&'static str, &'static str, &'static str, [&'static str; 2], &'static str);
+    let cases: &[Case] = &[
+        ("stop", "end_turn", "stop", ["completed", ""], "STOP"),
+        ("length", "max_tokens", "length", ["incomplete", "max_output_tokens"], "MAX_TOKENS"),
+        ("tool_use", "tool_use", "tool_calls", ["completed", ""], "STOP"),
+        (
+            "context_overflow",
+            "model_context_window_exceeded",
+            "model_length",
+            ["failed", "context_length_exceeded"],
+            "context_overflow",
+        ),
+        ("refusal", "refusal", "content_filter", ["incomplete", "content_filter"], "SAFETY"),
+        ("pause_turn", "pause_turn", "pause_turn", ["incomplete", "pause_turn"], "pause_turn"),
     ];
     let model = ScriptedModel::start_with(|request: &RecordedRequest| {
         Turn::text_only("x").stop(request.conversation().last_user_text().unwrap())
     })
     .await
     .unwrap();
-    for (stop, anthropic, chat) in cases {
+    for (stop, anthropic, chat, [status, reason], google) in cases {
         let answer = ask(&model, ANTHROPIC, &asking(ANTHROPIC, stop)).await;
         let said = answer.events().iter().rev().nth(1).unwrap()["delta"]["stop_reason"].clone();
         assert_eq!(said, *anthropic);
@@ -160,6 +355,18 @@ async fn stop_reasons_are_said_in_each_apis_words() {
         let said =
             answer.events().iter().rev().nth(1).unwrap()["choices"][0]["finish_reason"].clone();
         assert_eq!(said, *chat);
+        let answer = ask(&model, RESPONSES, &asking(RESPONSES, stop)).await;
+        let last = answer.events().pop().unwrap();
+        let said = &last["response"];
+        let why = [&said["incomplete_details"]["reason"], &said["error"]["code"]];
+        let why = why.iter().find_map(|it| it.as_str()).unwrap_or_default();
+        assert_eq!((said["status"].as_str().unwrap(), why), (*status, *reason));
+        assert_eq!(last["type"], format!("response.{status}"));
+        let item_status = if *status == "completed" { "completed" } else { "incomplete" };
+        assert_eq!(said["output"][0]["status"], item_status);
+        let answer = ask(&model, GOOGLE, &asking(GOOGLE, stop)).await;
+        let said = answer.events().pop().unwrap()["candidates"][0]["finishReason"].clone();
+        assert_eq!(said, *google);
     }
     assert_eq!(String::from(scripted_model::Stop::from(StopReason::Refusal)), "refusal");
 }
@@ -217,8 +424,8 @@ async fn an_unmet_expectation_is_refused_and_its_turn_stays_next() {
 
 /// A whole conversation: the history that is sent back is what the server itself said.
 #[tokio::test]
-async fn fix_loop_plays_to_its_end_in_both_dialects() {
-    for path in [ANTHROPIC, CHAT] {
+async fn fix_loop_plays_to_its_end_in_every_dialect() {
+    for path in ALL {
         let model = ScriptedModel::start(load("fix-loop", Path::new("/")).unwrap()).await.unwrap();
         let mut body = asking(path, fix_loop::PROMPT);
         let mut calls = Vec::new();
@@ -228,38 +435,15 @@ async fn fix_loop_plays_to_its_end_in_both_dialects() {
             assert_eq!(response.status, 200, "{}", response.text());
             let (said, made) = fold(&response.events());
             text = said;
-            let messages = body["messages"].as_array_mut().unwrap();
-            let results = made.iter().map(|(id, name, arguments)| {
-                let content = match arguments["path"].as_str() {
+            let results: Vec<&str> = made
+                .iter()
+                .map(|(_, name, arguments)| match arguments["path"].as_str() {
                     Some("loop.rs") if name == "Read" => fix_loop::LOOP_RS,
                     Some("crash.log") => fix_loop::CRASH_LOG,
                     _ => "edited",
-                };
-                (id, content)
-            });
-            if path == ANTHROPIC {
-                let mut blocks = vec![json!({"type": "text", "text": text})];
-                blocks.extend(made.iter().map(|(id, name, input)| {
-                    json!({"type": "tool_use", "id": id, "name": name, "input": input})
-                }));
-                messages.push(json!({"role": "assistant", "content": blocks}));
-                let results: Vec<Value> = results
-                    .map(|(id, text)| json!({"type": "tool_result", "tool_use_id": id, "content": text}))
-                    .collect();
-                messages.push(json!({"role": "user", "content": results}));
-            } else {
-                let made: Vec<Value> = made
-                    .iter()
-                    .map(|(id, name, arguments)| {
-                        json!({"id": id, "type": "function",
-                            "function": {"name": name, "arguments": arguments.to_string()}})
-                    })
-                    .collect();
-                messages.push(json!({"role": "assistant", "content": text, "tool_calls": made}));
-                messages.extend(results.map(
-                    |(id, text)| json!({"role": "tool", "tool_call_id": id, "content": text}),
-                ));
-            }
+                })
+                .collect();
+            bring_back(path, &mut body, &text, &made, &results);
             calls.extend(made.into_iter().map(|(_, name, arguments)| (name, arguments)));
         }
         assert_eq!(
@@ -284,13 +468,85 @@ async fn fix_loop_plays_to_its_end_in_both_dialects() {
     }
 }
 
-/// The text and the calls (id, name, arguments) of an answer.
-fn fold(events: &[Value]) -> (String, Vec<(String, String, Value)>) {
+/// A call's id, name and arguments.
+type Made = (String, String, Value);
+
+/// Adds an answer and the results of its calls to a request.
+fn bring_back(path: &str, body: &mut Value, text: &str, made: &[Made], results: &[&str]) {
+    let each = |call: fn(&Made, &str) -> Value| -> Vec<Value> {
+        made.iter().zip(results).map(|(made, result)| call(made, result)).collect()
+    };
+    let field = match path {
+        RESPONSES => "input",
+        GOOGLE => "contents",
+        _ => "messages",
+    };
+    let history = body[field].as_array_mut().unwrap();
+    match path {
+        ANTHROPIC => {
+            let mut blocks = vec![json!({"type": "text", "text": text})];
+            blocks.extend(each(|(id, name, input), _| {
+                json!({"type": "tool_use", "id": id, "name": name, "input": input})
+            }));
+            history.push(json!({"role": "assistant", "content": blocks}));
+            let results = each(
+                |(id, ..), result| json!({"type": "tool_result", "tool_use_id": id, "content": result}),
+            );
+            history.push(json!({"role": "user", "content": results}));
+        }
+        CHAT => {
+            let calls = each(|(id, name, arguments), _| {
+                json!({"id": id, "type": "function",
+                    "function": {"name": name, "arguments": arguments.to_string()}})
+            });
+            history.push(json!({"role": "assistant", "content": text, "tool_calls": calls}));
+            history.extend(each(
+                |(id, ..), result| json!({"role": "tool", "tool_call_id": id, "content": result}),
+            ));
+        }
+        RESPONSES => {
+            history.push(json!({"role": "assistant", "content": text}));
+            history.extend(each(|(id, name, arguments), _| {
+                json!({"type": "function_call", "call_id": id, "name": name,
+                    "arguments": arguments.to_string()})
+            }));
+            history.extend(each(|(id, ..), result| {
+                json!({"type": "function_call_output", "call_id": id, "output": result})
+            }));
+        }
+        _ => {
+            let mut parts = vec![json!({"text": text})];
+            parts.extend(each(|(id, name, args), _| {
+                json!({"functionCall": {"id": id, "name": name, "args": args}})
+            }));
+            history.push(json!({"role": "model", "parts": parts}));
+            let results = each(
+                |(id, name, _), result| json!({"functionResponse": {"id": id, "name": name, "response": {"output": result}}}),
+            );
+            history.push(json!({"role": "user", "parts": results}));
+        }
+    }
+}
+
+/// The text and the calls of an answer, in any dialect.
+fn fold(events: &[Value]) -> (String, Vec<Made>) {
     let mut text = String::new();
     let mut calls: Vec<(String, String, String)> = Vec::new();
     for event in events {
         let delta = &event["choices"][0]["delta"];
-        for said in [&event["delta"]["text"], &delta["content"]] {
+        let part = &event["candidates"][0]["content"]["parts"][0];
+        if event["type"] == "response.output_text.delta" {
+            text.push_str(event["delta"].as_str().unwrap());
+        }
+        if event["type"] == "response.output_item.done" && event["item"]["call_id"].is_string() {
+            let field = |name: &str| event["item"][name].as_str().unwrap().to_owned();
+            calls.push((field("call_id"), field("name"), field("arguments")));
+        }
+        if let Some(call) = part.get("functionCall") {
+            let field = |name: &str| call[name].as_str().unwrap().to_owned();
+            calls.push((field("id"), field("name"), call["args"].to_string()));
+        }
+        for said in [&event["delta"]["text"], &delta["content"], &part["text"]] {
             text.push_str(said.as_str().unwrap_or_default());
         }
         let block = &event["content_block"];
@@ -356,7 +612,7 @@ async fn many_conversations_are_told_apart_by_what_they_hold() {
     .unwrap();
     let mut exchanges = Vec::new();
     for agent in 0..AGENTS {
-        let path = if agent % 2 == 0 { ANTHROPIC } else { CHAT };
+        let path = ALL[agent % ALL.len()];
         let body = asking(path, &format!("agent {agent}"));
         exchanges.push(Exchange::post(&model, path, &body).await);
     }
@@ -400,15 +656,38 @@ async fn other_paths_and_methods() {
     assert_eq!(models.json()["data"][0]["id"], "hello");
     let models = get("GET", "/v1/models", headers(ANTHROPIC)).await;
     assert_eq!(models.json()["last_id"], "hello");
+    let models = get("GET", "/v1beta/models", headers(GOOGLE)).await;
+    assert_eq!(models.json()["models"][0]["name"], "models/hello");
+    let whole = "/v1beta/models/m:generateContent";
+    let unknown = get("POST", whole, headers(GOOGLE)).await;
+    assert_eq!(
+        (unknown.status, unknown.json()),
+        (
+            404,
+            json!({"error": {"code": 404, "status": "NOT_FOUND",
+                "message": format!("there is nothing at {whole}")}})
+        )
+    );
     let problems: Vec<String> = model.problems().iter().map(ToString::to_string).collect();
     assert_eq!(
         problems,
-        ["404 there is nothing at /v2/messages", "405 /v1/chat/completions takes POST, not GET"]
+        [
+            "404 there is nothing at /v2/messages",
+            "405 /v1/chat/completions takes POST, not GET",
+            "404 there is nothing at /v1beta/models/m:generateContent"
+        ]
     );
     assert_eq!(model.requests().len(), 0);
     let root = format!("http://{}", model.address());
-    assert_eq!(model.base_url(Api::AnthropicMessages), root);
-    assert_eq!(model.base_url(Api::OpenaiChat), format!("{root}/v1"));
+    for (api, dialect, path) in [
+        (Api::AnthropicMessages, Dialect::AnthropicMessages, ""),
+        (Api::OpenaiChat, Dialect::OpenaiChat, "/v1"),
+        (Api::OpenaiResponses, Dialect::OpenaiResponses, "/v1"),
+        (Api::GoogleGenerate, Dialect::GoogleGenerate, "/v1beta"),
+    ] {
+        assert_eq!(model.base_url(api), format!("{root}{path}"));
+        assert_eq!(model.base_url_for(dialect), format!("{root}{path}"));
+    }
 }
 
 /// SPEC M20
@@ -418,9 +697,14 @@ async fn keys_are_recorded_but_never_printed() {
     let body = asking(CHAT, "hi").to_string();
     let headers = [("authorization", "Bearer sk-secret")];
     Exchange::open(&model, "POST", CHAT, &headers, body.as_bytes()).await.response().await;
-    let request = &model.requests()[0];
-    assert_eq!(request.header("authorization"), Some("Bearer sk-secret"));
-    assert!(!format!("{request:?}").contains("sk-secret"));
+    let body = asking(GOOGLE, "hi").to_string();
+    let headers = [("x-goog-api-key", "sk-secret")];
+    let path = format!("{GOOGLE}&key=sk-secret");
+    Exchange::open(&model, "POST", &path, &headers, body.as_bytes()).await.response().await;
+    let requests = model.requests();
+    assert_eq!(requests[0].header("authorization"), Some("Bearer sk-secret"));
+    assert_eq!(requests[1].header("x-goog-api-key"), Some("sk-secret"));
+    assert!(!format!("{requests:?}").contains("sk-secret"));
 }
 
 #[tokio::test]

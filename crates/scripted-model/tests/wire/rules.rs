@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 
 use crate::client::{ANTHROPIC, CHAT, Exchange, ask, asking};
 
-async fn start() -> ScriptedModel {
+pub(crate) async fn start() -> ScriptedModel {
     ScriptedModel::start_with(|_: &RecordedRequest| Turn::text_only("ok")).await.unwrap()
 }
 
 /// Every body is refused with its reason, and recorded with it.
-async fn check_refused(path: &str, cases: &[(Value, &str)]) {
+pub(crate) async fn check_refused(path: &str, cases: &[(Value, &str)]) {
     let model = start().await;
     for (body, expected) in cases {
         let response = ask(&model, path, body).await;
@@ -22,7 +22,7 @@ async fn check_refused(path: &str, cases: &[(Value, &str)]) {
     assert_eq!(problems, expected);
 }
 
-async fn check_accepted(path: &str, bodies: &[Value]) {
+pub(crate) async fn check_accepted(path: &str, bodies: &[Value]) {
     let model = start().await;
     for body in bodies {
         let response = ask(&model, path, body).await;
@@ -32,7 +32,7 @@ async fn check_accepted(path: &str, bodies: &[Value]) {
 }
 
 /// A good request with these fields added or replaced; null removes one.
-fn with(path: &str, fields: Value) -> Value {
+pub(crate) fn with(path: &str, fields: Value) -> Value {
     let mut body = asking(path, "hi");
     let object = body.as_object_mut().unwrap();
     for (name, value) in fields.as_object().unwrap() {
@@ -60,11 +60,11 @@ fn after_hi(rest: &[Value]) -> Value {
     messages(ANTHROPIC, all.into())
 }
 
-fn user(content: Value) -> Value {
+pub(crate) fn user(content: Value) -> Value {
     json!({"role": "user", "content": content})
 }
 
-fn assistant(content: Value) -> Value {
+pub(crate) fn assistant(content: Value) -> Value {
     json!({"role": "assistant", "content": content})
 }
 
@@ -76,7 +76,7 @@ fn tool_result(id: &str) -> Value {
     json!({"type": "tool_result", "tool_use_id": id, "content": "ok"})
 }
 
-fn text(text: &str) -> Value {
+pub(crate) fn text(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
