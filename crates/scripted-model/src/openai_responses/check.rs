@@ -1,8 +1,8 @@
 //! The rules that a Responses request is held to.
 //!
 //! **Invariant:** what passes here is accepted by the real API, as far as the body's shape decides it.
-//! Empty text is refused although the real API takes it, and so is an item that comes between calls
-//! and their outputs, because other hosts of the same API refuse both.
+//! Empty text is refused although the real API takes it, and so is what the user says between a call
+//! and its output, because other hosts of the same API refuse both.
 
 use std::collections::HashSet;
 
@@ -215,8 +215,9 @@ struct History<'a> {
     calls: HashSet<&'a str>,
     /// The calls without an output yet.
     open: Vec<&'a str>,
-    /// Whether an output has come since the last call: then the batch of calls is over.
-    batch_is_over: bool,
+    /// Whether an output has come since the last call. Until then what the model says is of the answer
+    /// that made the call, and may come behind it.
+    answer_is_over: bool,
     /// Where reasoning is that waits for its item.
     reasoning: Option<String>,
 }
@@ -291,7 +292,9 @@ impl<'a> History<'a> {
             }
             None => return Err(Refusal::at(format!("{place}.role"), "a role is required")),
         };
-        self.expect_no_open_call(place)?;
+        if self.answer_is_over || !is_answer {
+            self.expect_no_open_call(place)?;
+        }
         if is_answer {
             self.take_reasoning(place, item, "msg")?;
         } else {
@@ -301,10 +304,10 @@ impl<'a> History<'a> {
     }
 
     fn check_call(&mut self, place: &str, item: &'a Value) -> Checked {
-        if self.batch_is_over {
+        if self.answer_is_over {
             self.expect_no_open_call(place)?;
         }
-        self.batch_is_over = false;
+        self.answer_is_over = false;
         self.take_reasoning(place, item, "fc")?;
         let id = call_id(place, item)?;
         if !self.calls.insert(id) {
@@ -337,7 +340,7 @@ impl<'a> History<'a> {
             return Err(Refusal::at(format!("{place}.call_id"), message));
         };
         self.open.remove(position);
-        self.batch_is_over = true;
+        self.answer_is_over = true;
         let place = format!("{place}.output");
         match item.get("output") {
             // An empty output is an output.
@@ -347,7 +350,7 @@ impl<'a> History<'a> {
     }
 
     fn check_reasoning(&mut self, place: &str, item: &'a Value) -> Checked {
-        if self.batch_is_over {
+        if self.answer_is_over {
             self.expect_no_open_call(place)?;
         }
         check_item_id(place, item, "rs")?;

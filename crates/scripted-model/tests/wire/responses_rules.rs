@@ -215,8 +215,12 @@ async fn responses_refuses_items() {
                 "input[4]: no tool output found for function call a",
             ),
             (
-                after_hi(&[call("a", "{}"), said("x"), output("a")]),
+                after_hi(&[call("a", "{}"), user(json!("x")), output("a")]),
                 "input[2]: no tool output found for function call a",
+            ),
+            (
+                after_hi(&[call("a", "{}"), call("b", "{}"), output("a"), said("x"), output("b")]),
+                "input[4]: no tool output found for function call b",
             ),
             (
                 after_hi(&[
@@ -378,6 +382,8 @@ async fn responses_accepts() {
                 user(json!("one")),
                 user(json!("two")),
             ]),
+            // An answer may say something behind its calls.
+            after_hi(&[call("a", "{}"), said("I read."), output("a")]),
             // What is stored need not come back whole.
             responses(json!({"store": true, "input": [user(json!("hi")),
                 {"type": "reasoning", "id": "rs_1", "summary": []}, said("x")]})),
