@@ -8,6 +8,8 @@ pub(crate) mod lenient;
 pub(crate) mod openai_chat;
 pub(crate) mod openai_responses;
 pub(crate) mod payload;
+#[cfg(test)]
+mod said;
 mod stop_word;
 
 /// JSON inside JSON, as Chat Completions carries arguments.

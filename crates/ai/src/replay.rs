@@ -12,6 +12,24 @@ pub(crate) const NO_OUTPUT: &str = "(no output)";
 /// Stands where an image was, for models that read text only.
 pub(crate) const IMAGE_NOTE: &str = "[an image was left out: this model reads text only]";
 
+/// Stands in a tool result that has images alone, where results hold text and images follow.
+const IMAGES_FOLLOW: &str = "(see the image below)";
+
+/// Stands before a tool's images, where they go back in a user's message.
+pub(crate) const IMAGES_HEAD: &str = "Images from the tool results:";
+
+/// Stands between texts that are joined into one.
+pub(crate) const PARAGRAPH: &str = "\n\n";
+
+/// A tool's result as one text, for APIs whose results hold nothing else.
+pub(crate) fn result_text(texts: &[&str], has_images: bool) -> String {
+    match (texts.is_empty(), has_images) {
+        (false, _) => texts.join(PARAGRAPH),
+        (true, false) => NO_OUTPUT.to_owned(),
+        (true, true) => IMAGES_FOLLOW.to_owned(),
+    }
+}
+
 /// Whether text is worth sending: blank text is refused by some hosts and says nothing to any.
 pub(crate) fn is_sendable(text: &str) -> bool {
     !text.trim().is_empty()

@@ -35,8 +35,7 @@ async fn the_events_of_the_demo_task() {
     });
     let run = agent_loop(prompt("mend yourself"), context([read, edit()]), config(&script));
     let lines = lines(run).await;
-    // With the second read releasing the first, the second may be seen to end first or, where the
-    // first is polled in between, right after it: completion order is what the tools make of it.
+    // Ends are told in the order in which the tools ended, results in the model's.
     assert_lines(
         &lines,
         "

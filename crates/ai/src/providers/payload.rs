@@ -24,7 +24,7 @@ impl Payload<'_> {
     }
 
     /// Why this payload, which is not JSON, fails the stream; nothing when it may be ignored.
-    pub(crate) fn failure(&self, error: &serde_json::Error) -> Option<ProviderError> {
+    fn failure(&self, error: &serde_json::Error) -> Option<ProviderError> {
         if self.data.trim_ascii().is_empty() || KEEP_ALIVES.contains(&self.name) {
             return None;
         }
@@ -42,13 +42,27 @@ impl Payload<'_> {
     }
 }
 
+/// Hands a payload to `take`, which parses it before it changes anything; where that fails, hands on
+/// what can be mended of it. Gives back why the payload fails the stream, if it does.
+pub(crate) fn read(
+    payload: Payload<'_>,
+    mut take: impl FnMut(Payload<'_>) -> Result<(), serde_json::Error>,
+) -> Option<ProviderError> {
+    let error = take(payload).err()?;
+    let mended = mended(payload.data);
+    if mended.is_some_and(|data| take(Payload { data: &data, ..payload }).is_ok()) {
+        return None;
+    }
+    payload.failure(&error)
+}
+
 /// Events whose only purpose is to keep a connection open.
 const KEEP_ALIVES: [&str; 3] = ["ping", "keepalive", "heartbeat"];
 
 /// The payload as JSON again, where it broke only in ways that can be mended without guessing:
 /// bytes that are not UTF-8 and halves of surrogate pairs become replacement characters, and of
 /// keys that are there twice the last one stays.
-pub(crate) fn mended(data: &[u8]) -> Option<Vec<u8>> {
+fn mended(data: &[u8]) -> Option<Vec<u8>> {
     let text = without_lone_surrogates(&String::from_utf8_lossy(data));
     let value: Value = serde_json::from_str(&text).ok()?;
     serde_json::to_vec(&value).ok()

@@ -48,15 +48,12 @@ impl Decoder {
         if payload.is_done_mark() {
             return;
         }
-        let error = match serde_json::from_slice::<Maybe<Event<'_>>>(payload.data) {
-            Ok(event) => return self.event(event, payload, blocks),
-            Err(error) => error,
-        };
-        if let Some(mended) = payload::mended(payload.data)
-            && let Ok(event) = serde_json::from_slice::<Maybe<Event<'_>>>(&mended)
-        {
-            self.event(event, Payload { data: &mended, ..payload }, blocks);
-        } else if let Some(error) = payload.failure(&error) {
+        let failure = payload::read(payload, |payload| {
+            let event = serde_json::from_slice::<Maybe<Event<'_>>>(payload.data)?;
+            self.event(event, payload, blocks);
+            Ok(())
+        });
+        if let Some(error) = failure {
             self.fail(blocks, error);
         }
     }

@@ -65,15 +65,12 @@ impl Decoder {
             self.finish(blocks);
             return;
         }
-        let error = match serde_json::from_slice::<Maybe<Chunk<'_>>>(payload.data) {
-            Ok(chunk) => return self.chunk(chunk, payload, blocks),
-            Err(error) => error,
-        };
-        if let Some(mended) = payload::mended(payload.data)
-            && let Ok(chunk) = serde_json::from_slice::<Maybe<Chunk<'_>>>(&mended)
-        {
-            self.chunk(chunk, Payload { data: &mended, ..payload }, blocks);
-        } else if let Some(error) = payload.failure(&error) {
+        let failure = payload::read(payload, |payload| {
+            let chunk = serde_json::from_slice::<Maybe<Chunk<'_>>>(payload.data)?;
+            self.chunk(chunk, payload, blocks);
+            Ok(())
+        });
+        if let Some(error) = failure {
             // A stream that was cut behind its end has its end; only what followed is lost.
             if !payload.terminated && self.end.is_some() {
                 self.finish(blocks);

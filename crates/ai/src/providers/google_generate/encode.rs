@@ -11,12 +11,9 @@ use super::METADATA;
 use crate::message::{AssistantMessage, ContentBlock, Message, ToolCall, ToolResultMessage};
 use crate::provider_entry::ProviderEntry;
 use crate::providers::to_json;
-use crate::replay::{IMAGE_NOTE, Maker, NO_OUTPUT, is_sendable, plain_schema};
+use crate::replay::{IMAGE_NOTE, Maker, is_sendable, plain_schema, result_text};
 use crate::request::Request;
 use crate::tool_names::{ToolIds, wire_name};
-
-/// Stands between texts of one tool's result, which is a single string.
-const PARAGRAPH: &str = "\n\n";
 
 /// Stands before an answer that nobody asked for: a conversation has to begin with the user.
 const NO_QUESTION: &str = "(no text)";
@@ -217,11 +214,7 @@ impl<'a> Conversation<'a> {
                 | Data::Opaque(_) => images.push(part),
             }
         }
-        let text = match (texts.is_empty(), images.is_empty()) {
-            (false, _) => texts.join(PARAGRAPH),
-            (true, true) => NO_OUTPUT.to_owned(),
-            (true, false) => "(see the image below)".to_owned(),
-        };
+        let text = result_text(&texts, !images.is_empty());
         let response = Part::from(Data::FunctionResponse {
             id: self.ids.result(&result.tool_call_id),
             name: wire_name(&result.tool_name),

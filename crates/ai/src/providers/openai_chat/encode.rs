@@ -10,12 +10,11 @@ use crate::compat::{MaxTokensField, ReasoningReplay, SystemRole};
 use crate::message::{AssistantMessage, ContentBlock, Message, ToolCall, ToolResultMessage};
 use crate::provider_entry::ProviderEntry;
 use crate::providers::{json_text, to_json};
-use crate::replay::{IMAGE_NOTE, Maker, NO_OUTPUT, is_sendable, plain_schema};
+use crate::replay::{
+    IMAGE_NOTE, IMAGES_HEAD, Maker, PARAGRAPH, is_sendable, plain_schema, result_text,
+};
 use crate::request::Request;
 use crate::tool_names::{ToolIds, wire_name};
-
-/// Stands between texts of a user that were put in one by one.
-const PARAGRAPH: &str = "\n\n";
 
 /// Sent as reasoning where a host requires some and the message has none, such as one of another
 /// model: the field must be there and not empty.
@@ -209,7 +208,7 @@ impl<'a> Conversation<'a> {
         if self.images.is_empty() {
             return;
         }
-        let mut parts = vec![Part::Text { text: "Images from the tool results:" }];
+        let mut parts = vec![Part::Text { text: IMAGES_HEAD }];
         parts.append(&mut self.images);
         self.append_user(parts);
     }
@@ -246,21 +245,17 @@ impl<'a> Conversation<'a> {
 
     fn append_result(&mut self, result: &'a ToolResultMessage) {
         let mut texts = Vec::new();
-        let mut images = 0_usize;
+        let mut has_images = false;
         for part in self.parts(&result.content) {
             match part {
                 Part::Text { text } => texts.push(text),
                 image @ Part::ImageUrl { .. } => {
-                    images += 1;
+                    has_images = true;
                     self.images.push(image);
                 }
             }
         }
-        let content = match (texts.is_empty(), images) {
-            (false, _) => texts.join(PARAGRAPH),
-            (true, 0) => NO_OUTPUT.to_owned(),
-            (true, _) => "(see the image below)".to_owned(),
-        };
+        let content = result_text(&texts, has_images);
         self.messages.push(WireMessage::Tool {
             tool_call_id: self.ids.result(&result.tool_call_id),
             content,

@@ -10,12 +10,9 @@ use serde_json::Value;
 use crate::message::{AssistantMessage, ContentBlock, Message, ToolCall, ToolResultMessage};
 use crate::provider_entry::ProviderEntry;
 use crate::providers::{json_text, to_json};
-use crate::replay::{IMAGE_NOTE, Maker, NO_OUTPUT, is_sendable, plain_schema};
+use crate::replay::{IMAGE_NOTE, IMAGES_HEAD, Maker, is_sendable, plain_schema, result_text};
 use crate::request::Request;
 use crate::tool_names::{ToolIds, wire_name};
-
-/// Stands between the texts of one result.
-const PARAGRAPH: &str = "\n\n";
 
 /// Without this, reasoning of a response that is not stored could not go back to its model.
 const ENCRYPTED_REASONING: &str = "reasoning.encrypted_content";
@@ -158,7 +155,7 @@ impl<'a> Conversation<'a> {
         if self.images.is_empty() {
             return;
         }
-        let mut parts = vec![Part::InputText { text: "Images from the tool results:" }];
+        let mut parts = vec![Part::InputText { text: IMAGES_HEAD }];
         parts.append(&mut self.images);
         self.append_user(parts);
     }
@@ -199,21 +196,17 @@ impl<'a> Conversation<'a> {
 
     fn append_result(&mut self, result: &'a ToolResultMessage) {
         let mut texts = Vec::new();
-        let mut images = 0_usize;
+        let mut has_images = false;
         for part in self.parts(&result.content) {
             match part {
                 Part::InputText { text } | Part::OutputText { text, .. } => texts.push(text),
                 image @ Part::InputImage { .. } => {
-                    images += 1;
+                    has_images = true;
                     self.images.push(image);
                 }
             }
         }
-        let output = match (texts.is_empty(), images) {
-            (false, _) => texts.join(PARAGRAPH),
-            (true, 0) => NO_OUTPUT.to_owned(),
-            (true, _) => "(see the image below)".to_owned(),
-        };
+        let output = result_text(&texts, has_images);
         self.items.push(Item::FunctionCallOutput {
             call_id: self.ids.result(&result.tool_call_id),
             output,

@@ -4,70 +4,24 @@ use serde_json::json;
 
 use super::*;
 use crate::api::Api;
-use crate::history::History;
-use crate::message::{MessageId, Origin, StopReason, Timestamp, ToolErrorKind, Usage, UserMessage};
+use crate::message::StopReason;
+use crate::providers::said::*;
 use crate::request::ToolSpec;
 
 fn entry() -> ProviderEntry {
     ProviderEntry::new("anthropic", Api::AnthropicMessages, "https://h")
 }
 
-fn user(content: Vec<ContentBlock>) -> Message {
-    Message::User(UserMessage {
-        id: MessageId::from("u"),
-        timestamp: Timestamp(0),
-        content,
-        origin: Origin::User,
-    })
-}
-
-fn says(text: &str) -> Message {
-    user(vec![ContentBlock::text(text)])
-}
-
 fn answer(content: Vec<ContentBlock>) -> AssistantMessage {
-    AssistantMessage {
-        id: MessageId::from("a"),
-        timestamp: Timestamp(0),
-        content,
-        provider: "anthropic".into(),
-        api: "anthropic-messages".into(),
-        model: "model-1".into(),
-        usage: Usage::default(),
-        stop_reason: StopReason::Stop,
-        stop_raw: None,
-        interrupted: false,
-        violation: None,
-        error: None,
-    }
+    answer_of(&entry(), "model-1", content)
 }
 
 fn call(id: &str, arguments: Value) -> ContentBlock {
     ContentBlock::ToolCall(ToolCall::parse(id.into(), "Read".into(), arguments.to_string()))
 }
 
-fn result(id: &str, content: Vec<ContentBlock>, is_error: bool) -> Message {
-    Message::ToolResult(ToolResultMessage {
-        id: MessageId::from("r"),
-        timestamp: Timestamp(0),
-        content,
-        tool_call_id: id.into(),
-        tool_name: "Read".into(),
-        is_error,
-        error_kind: is_error.then_some(ToolErrorKind::Failed),
-    })
-}
-
 fn thinking(text: &str, signature: Option<&str>, redacted: bool) -> ContentBlock {
     ContentBlock::Thinking { text: text.into(), signature: signature.map(Into::into), redacted }
-}
-
-fn request(messages: Vec<Message>) -> Request {
-    Request::new("model-1", messages.into_iter().collect::<History>())
-}
-
-fn encoded(request: &Request, entry: &ProviderEntry) -> Value {
-    serde_json::from_slice(&encode(request, entry)).unwrap()
 }
 
 /// The messages alone, without marks for the cache.
@@ -142,8 +96,8 @@ fn results_stand_together_behind_their_calls() {
                 call("c2", json!([1])),
             ])
             .into(),
-            result("c1", vec![ContentBlock::text("content")], false),
-            result("c2", vec![ContentBlock::text(" \n")], true),
+            result("c1", vec![ContentBlock::text("content")]),
+            failed("c2", vec![ContentBlock::text(" \n")]),
             says("and hurry"),
         ],
         json!([
@@ -169,9 +123,9 @@ fn results_come_before_text_that_was_put_between_them() {
     check(
         vec![
             answer(vec![call("c1", json!({})), call("c2", json!({}))]).into(),
-            result("c1", vec![ContentBlock::text("1")], false),
+            result("c1", vec![ContentBlock::text("1")]),
             says("meanwhile"),
-            result("c2", vec![ContentBlock::text("2")], false),
+            result("c2", vec![ContentBlock::text("2")]),
         ],
         json!([
             {"role": "assistant", "content": [
@@ -195,9 +149,9 @@ fn ids_that_are_refused_or_used_twice_are_replaced_in_call_and_result() {
     check(
         vec![
             answer(vec![call("f:0", json!({}))]).into(),
-            result("f:0", vec![ContentBlock::text("1")], false),
+            result("f:0", vec![ContentBlock::text("1")]),
             answer(vec![call("f:0", json!({}))]).into(),
-            result("f:0", vec![ContentBlock::text("2")], false),
+            result("f:0", vec![ContentBlock::text("2")]),
         ],
         json!([
             {"role": "assistant", "content": [
@@ -285,8 +239,7 @@ fn images_are_sent_or_noted() {
     let mut blind = entry();
     blind.compat.text_only = true;
     blind.compat.no_cache_control = true;
-    let messages =
-        vec![answer(vec![call("c", json!({}))]).into(), result("c", vec![image()], false)];
+    let messages = vec![answer(vec![call("c", json!({}))]).into(), result("c", vec![image()])];
     assert_eq!(
         encoded(&request(messages), &blind)["messages"][1]["content"][0]["content"],
         json!([{"type": "text", "text": IMAGE_NOTE}])

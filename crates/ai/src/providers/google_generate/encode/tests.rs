@@ -4,42 +4,15 @@ use serde_json::json;
 
 use super::*;
 use crate::api::Api;
-use crate::history::History;
-use crate::message::{MessageId, Origin, StopReason, Timestamp, ToolErrorKind, Usage, UserMessage};
+use crate::providers::said::*;
 use crate::request::ToolSpec;
 
 fn entry() -> ProviderEntry {
     ProviderEntry::new("gemini", Api::GoogleGenerate, "https://h")
 }
 
-fn user(content: Vec<ContentBlock>) -> Message {
-    Message::User(UserMessage {
-        id: MessageId::from("u"),
-        timestamp: Timestamp(0),
-        content,
-        origin: Origin::User,
-    })
-}
-
-fn says(text: &str) -> Message {
-    user(vec![ContentBlock::text(text)])
-}
-
 fn answer(content: Vec<ContentBlock>) -> AssistantMessage {
-    AssistantMessage {
-        id: MessageId::from("a"),
-        timestamp: Timestamp(0),
-        content,
-        provider: "gemini".into(),
-        api: "google-generate".into(),
-        model: "gemini-2.5-pro".into(),
-        usage: Usage::default(),
-        stop_reason: StopReason::Stop,
-        stop_raw: None,
-        interrupted: false,
-        violation: None,
-        error: None,
-    }
+    answer_of(&entry(), "gemini-2.5-pro", content)
 }
 
 fn call(id: &str, signature: Option<&str>) -> ContentBlock {
@@ -48,36 +21,19 @@ fn call(id: &str, signature: Option<&str>) -> ContentBlock {
     ContentBlock::ToolCall(call)
 }
 
-fn result(id: &str, content: Vec<ContentBlock>, is_error: bool) -> Message {
-    Message::ToolResult(ToolResultMessage {
-        id: MessageId::from("r"),
-        timestamp: Timestamp(0),
-        content,
-        tool_call_id: id.into(),
-        tool_name: "Read".into(),
-        is_error,
-        error_kind: is_error.then_some(ToolErrorKind::Failed),
-    })
-}
-
 fn opaque(data: Value) -> ContentBlock {
     ContentBlock::Opaque { api: "google-generate".into(), data }
 }
 
-fn encoded(model: &str, messages: Vec<Message>, entry: &ProviderEntry) -> Value {
-    let request = Request::new(model, messages.into_iter().collect::<History>());
-    serde_json::from_slice(&encode(&request, entry)).unwrap()
-}
-
 #[track_caller]
 fn check(messages: Vec<Message>, expected: Value) {
-    assert_eq!(encoded("gemini-2.5-pro", messages, &entry())["contents"], expected);
+    assert_eq!(encoded(&request_of("gemini-2.5-pro", messages), &entry())["contents"], expected);
 }
 
 /// SPEC M15
 #[test]
 fn a_whole_request() {
-    let mut request = Request::new("m", [says("hi")].into_iter().collect::<History>());
+    let mut request = Request::new("m", [says("hi")].into_iter().collect());
     request.system_prompt = "be brief".into();
     request.tools = Arc::new([
         ToolSpec {
@@ -101,7 +57,7 @@ fn a_whole_request() {
         "generationConfig": {"maxOutputTokens": 9, "temperature": 0.5},
     });
     assert_eq!(encode(&request, &entry()), serde_json::to_vec(&expected).unwrap());
-    request = Request::new("m", [says("hi")].into_iter().collect::<History>());
+    request = Request::new("m", [says("hi")].into_iter().collect());
     let expected = json!({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]});
     assert_eq!(encode(&request, &entry()), serde_json::to_vec(&expected).unwrap());
 }
@@ -118,11 +74,11 @@ fn results_of_one_answer_stand_together_behind_it() {
             says("one"),
             says("two"),
             answer(vec![ContentBlock::text("so"), call("c", None), call("d", None)]).into(),
-            result("c", vec![ContentBlock::text("1"), image, ContentBlock::text("2")], false),
+            result("c", vec![ContentBlock::text("1"), image, ContentBlock::text("2")]),
             says("meanwhile"),
-            result("d", vec![], true),
+            failed("d", vec![]),
             answer(vec![call("c", None)]).into(),
-            result("c", vec![ContentBlock::text(" ")], false),
+            result("c", vec![ContentBlock::text(" ")]),
         ],
         json!([
             {"role": "user", "parts": [{"text": "one"}, {"text": "two"}]},
@@ -185,9 +141,8 @@ fn signatures_and_thoughts_go_back_to_their_maker_alone() {
         let mut message = answer(content());
         message.provider = provider.into();
         message.model = made_by.into();
-        let messages =
-            vec![says("q"), message.into(), result("c", vec![ContentBlock::text("r")], false)];
-        let contents = encoded(asked, messages, &entry())["contents"].take();
+        let messages = vec![says("q"), message.into(), result("c", vec![ContentBlock::text("r")])];
+        let contents = encoded(&request_of(asked, messages), &entry())["contents"].take();
         assert_eq!(contents[1]["parts"], expected, "{provider} {made_by} {asked}");
     }
 }
@@ -218,6 +173,6 @@ fn images_are_noted_where_the_model_is_blind() {
     let image = ContentBlock::Image { mime_type: "image/png".into(), data: "QUJD".into() };
     let mut blind = entry();
     blind.compat.text_only = true;
-    let body = encoded("m", vec![user(vec![image])], &blind);
+    let body = encoded(&request_of("m", vec![user(vec![image])]), &blind);
     assert_eq!(body["contents"], json!([{"role": "user", "parts": [{"text": IMAGE_NOTE}]}]));
 }

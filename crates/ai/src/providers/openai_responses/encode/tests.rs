@@ -4,74 +4,23 @@ use serde_json::json;
 
 use super::*;
 use crate::api::Api;
-use crate::history::History;
-use crate::message::{MessageId, Origin, StopReason, Timestamp, Usage, UserMessage};
+use crate::providers::said::*;
 use crate::request::ToolSpec;
 
 fn entry() -> ProviderEntry {
     ProviderEntry::new("host", Api::OpenaiResponses, "https://h/v1")
 }
 
-fn user(content: Vec<ContentBlock>) -> Message {
-    Message::User(UserMessage {
-        id: MessageId::from("u"),
-        timestamp: Timestamp(0),
-        content,
-        origin: Origin::User,
-    })
-}
-
-fn says(text: &str) -> Message {
-    user(vec![ContentBlock::text(text)])
-}
-
 fn answer(content: Vec<ContentBlock>) -> AssistantMessage {
-    AssistantMessage {
-        id: MessageId::from("a"),
-        timestamp: Timestamp(0),
-        content,
-        provider: "host".into(),
-        api: "openai-responses".into(),
-        model: "model-1".into(),
-        usage: Usage::default(),
-        stop_reason: StopReason::Stop,
-        stop_raw: None,
-        interrupted: false,
-        violation: None,
-        error: None,
-    }
+    answer_of(&entry(), "model-1", content)
 }
 
 fn call(id: &str, arguments: &str) -> ContentBlock {
     ContentBlock::ToolCall(ToolCall::parse(id.into(), "Read".into(), arguments.into()))
 }
 
-fn result(id: &str, content: Vec<ContentBlock>) -> Message {
-    Message::ToolResult(ToolResultMessage {
-        id: MessageId::from("r"),
-        timestamp: Timestamp(0),
-        content,
-        tool_call_id: id.into(),
-        tool_name: "Read".into(),
-        is_error: false,
-        error_kind: None,
-    })
-}
-
 fn thinking(text: &str) -> ContentBlock {
     ContentBlock::Thinking { text: text.into(), signature: None, redacted: false }
-}
-
-fn image() -> ContentBlock {
-    ContentBlock::Image { mime_type: "image/png".into(), data: "QUJD".into() }
-}
-
-fn request(messages: Vec<Message>) -> Request {
-    Request::new("model-1", messages.into_iter().collect::<History>())
-}
-
-fn encoded(request: &Request, entry: &ProviderEntry) -> Value {
-    serde_json::from_slice(&encode(request, entry)).unwrap()
 }
 
 #[track_caller]
