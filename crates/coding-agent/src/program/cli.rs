@@ -87,9 +87,9 @@ pub(crate) enum Command {
         #[arg(long, value_name = "FORMAT", default_value = "text")]
         output_format: OutputFormat,
     },
-    /// Turns a captured stream of a provider into normalised events or the message.
+    /// Turns a captured stream of any provider into one kind of events, or into the message.
     Decode(DecodeArguments),
-    /// Lists the tools, or runs one through the whole onion.
+    /// Lists the tools, or runs one under permissions, without a model.
     #[command(subcommand)]
     Tool(ToolCommand),
     /// Lists the providers and models that can be asked.

@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &SessionArguments) -> Result<Exit, Failure> {
     line(
         "sandbox",
         "none: Bash is not confined in this version. A command that is allowed can reach everything \
-         that you can, so every command asks, and mode auto is refused",
+         that you can, so every command asks or is refused, and mode auto is, too",
     )?;
     line("sessions", "not stored in this version: nothing can be resumed")?;
     line("terminal", "no interface in this version: use -p; what would ask is denied")?;
