@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ai::AssistantMessage;
+use ai::{AssistantMessage, ThinkingLevel};
 use futures::future::BoxFuture;
 
 use crate::batch::Scheduling;
@@ -23,6 +23,8 @@ pub struct AgentLoopConfig {
     pub max_output_tokens: Option<u32>,
     /// Sampling temperature; `None` leaves it to the provider.
     pub temperature: Option<f64>,
+    /// How much the model shall think; `None` leaves it to the model.
+    pub thinking: Option<ThinkingLevel>,
     /// The run's number, from 1.
     pub run: u64,
     /// What the run may do at most.
@@ -50,6 +52,7 @@ impl AgentLoopConfig {
             model,
             max_output_tokens: None,
             temperature: None,
+            thinking: None,
             run: 1,
             limits: MachineLimits::default(),
             scheduling: Scheduling::default(),

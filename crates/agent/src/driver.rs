@@ -305,6 +305,7 @@ impl Driver {
         request.tools = context.tools.specs();
         request.max_output_tokens = self.config.max_output_tokens;
         request.temperature = self.config.temperature;
+        request.thinking = self.config.thinking;
         Ok((request, context.tools))
     }
 

@@ -4,7 +4,10 @@
 //! Reading those variables is the caller's business.
 
 use crate::api::Api;
-use crate::compat::{Compat, MaxTokensField, ReasoningReplay, SystemRole, ToolIdForm};
+use crate::catalogue;
+use crate::compat::{
+    Compat, MaxTokensField, ReasoningReplay, SystemRole, ThinkingField, ToolIdForm,
+};
 use crate::provider_entry::{KeyNeed, ProviderEntry};
 
 /// A provider that needs no configuration but its key.
@@ -68,6 +71,7 @@ pub const BUILTIN_PROVIDERS: &[BuiltinProvider] = &[
         key_need: KeyNeed::Required,
         dialect: |compat| {
             compat.reasoning_replay = ReasoningReplay::WithToolCalls;
+            compat.thinking_field = ThinkingField::ThinkingType;
             compat.text_only = true;
         },
     },
@@ -78,7 +82,7 @@ pub const BUILTIN_PROVIDERS: &[BuiltinProvider] = &[
         key_variables: &["OPENROUTER_API_KEY"],
         base_url_variable: "OPENROUTER_BASE_URL",
         key_need: KeyNeed::Required,
-        dialect: |_| {},
+        dialect: |compat| compat.thinking_field = ThinkingField::ReasoningObject,
     },
     BuiltinProvider {
         name: "groq",
@@ -149,7 +153,10 @@ pub const BUILTIN_PROVIDERS: &[BuiltinProvider] = &[
         key_variables: &["MOONSHOT_API_KEY"],
         base_url_variable: "MOONSHOT_BASE_URL",
         key_need: KeyNeed::Required,
-        dialect: |compat| compat.reasoning_replay = ReasoningReplay::WithToolCalls,
+        dialect: |compat| {
+            compat.reasoning_replay = ReasoningReplay::WithToolCalls;
+            compat.thinking_field = ThinkingField::ThinkingType;
+        },
     },
     BuiltinProvider {
         name: "zhipu",
@@ -158,7 +165,10 @@ pub const BUILTIN_PROVIDERS: &[BuiltinProvider] = &[
         key_variables: &["ZHIPU_API_KEY", "ZHIPUAI_API_KEY", "ZAI_API_KEY"],
         base_url_variable: "ZHIPU_BASE_URL",
         key_need: KeyNeed::Required,
-        dialect: |compat| compat.reasoning_replay = ReasoningReplay::WithToolCalls,
+        dialect: |compat| {
+            compat.reasoning_replay = ReasoningReplay::WithToolCalls;
+            compat.thinking_field = ThinkingField::ThinkingType;
+        },
     },
     BuiltinProvider {
         name: "qwen",
@@ -167,7 +177,7 @@ pub const BUILTIN_PROVIDERS: &[BuiltinProvider] = &[
         key_variables: &["DASHSCOPE_API_KEY", "QWEN_API_KEY"],
         base_url_variable: "QWEN_BASE_URL",
         key_need: KeyNeed::Required,
-        dialect: |_| {},
+        dialect: |compat| compat.thinking_field = ThinkingField::EnableThinking,
     },
     BuiltinProvider {
         name: "huggingface",
@@ -219,12 +229,20 @@ impl BuiltinProvider {
         BUILTIN_PROVIDERS.iter().find(|provider| provider.name == name)
     }
 
+    /// The provider's dialect.
+    pub fn compat(&self) -> Compat {
+        let mut compat = Compat::default();
+        (self.dialect)(&mut compat);
+        compat
+    }
+
     /// The provider's entry, without a key.
     pub fn entry(&self) -> ProviderEntry {
         let mut entry = ProviderEntry::new(self.name, self.api, self.base_url);
         entry.key_need = self.key_need;
         entry.key_hint = self.key_variables.first().map(|variable| (*variable).to_owned());
-        (self.dialect)(&mut entry.compat);
+        entry.compat = self.compat();
+        entry.models = catalogue::models_of(self.name).into();
         entry
     }
 }

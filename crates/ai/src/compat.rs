@@ -23,12 +23,17 @@ pub struct Compat {
     pub system_role: SystemRole,
     /// Whether the model's `reasoning_content` goes back to it (Chat Completions).
     pub reasoning_replay: ReasoningReplay,
+    /// Which field says how much the model shall think (Chat Completions).
+    pub thinking_field: ThinkingField,
     /// Which tool call ids the host accepts.
     pub tool_ids: ToolIdForm,
     /// The host refuses `stream_options` (Chat Completions).
     pub no_stream_options: bool,
     /// The host or its model refuses to be asked for encrypted reasoning (Responses).
     pub no_encrypted_reasoning: bool,
+    /// The host refuses to be asked for summaries of the model's reasoning (Responses), as it does
+    /// for organisations that are not verified.
+    pub no_reasoning_summary: bool,
     /// The host refuses `cache_control` (Messages).
     pub no_cache_control: bool,
     /// The model reads text only: images are replaced by a note that says so.
@@ -38,7 +43,7 @@ pub struct Compat {
 impl Compat {
     /// The dialect of the built-in provider of this name; the plain form for any other name.
     pub fn for_provider(name: &str) -> Self {
-        BuiltinProvider::find(name).map(|provider| provider.entry().compat).unwrap_or_default()
+        BuiltinProvider::find(name).map(BuiltinProvider::compat).unwrap_or_default()
     }
 }
 
@@ -75,6 +80,22 @@ pub enum ReasoningReplay {
     WithToolCalls,
     /// With every message.
     Always,
+}
+
+/// Where Chat Completions says how much the model shall think.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ThinkingField {
+    /// `reasoning_effort`, a word.
+    #[default]
+    ReasoningEffort,
+    /// `reasoning`, an object with `effort`, `max_tokens` or `enabled`.
+    ReasoningObject,
+    /// `thinking`, an object whose `type` is `enabled` or `disabled`; a word goes beside it into
+    /// `reasoning_effort`.
+    ThinkingType,
+    /// `enable_thinking`, with `thinking_budget` where there is one.
+    EnableThinking,
 }
 
 /// The form of tool call ids that a host accepts.

@@ -12,7 +12,9 @@ mod api_key;
 mod assembler;
 mod aws_event_stream;
 mod builtin_providers;
+pub mod catalogue;
 mod compat;
+mod cost;
 mod decode;
 mod encode;
 mod error;
@@ -22,6 +24,8 @@ mod history;
 mod json_array;
 mod lines;
 mod message;
+#[cfg(feature = "http")]
+mod model_list;
 #[cfg(feature = "http")]
 mod model_service;
 #[cfg(feature = "http")]
@@ -34,8 +38,11 @@ mod request;
 #[cfg(feature = "http")]
 mod retry;
 mod retry_hint;
+#[cfg(feature = "http")]
+mod spend_meter;
 mod sse;
 mod stream;
+mod thinking;
 mod timeouts;
 mod tool_names;
 #[cfg(feature = "http")]
@@ -48,7 +55,9 @@ pub use api::{Api, UnknownApi};
 pub use api_key::ApiKey;
 pub use assembler::Assembler;
 pub use builtin_providers::{BUILTIN_PROVIDERS, BuiltinProvider};
-pub use compat::{Compat, MaxTokensField, ReasoningReplay, SystemRole, ToolIdForm};
+pub use catalogue::{Modality, ModelInfo};
+pub use compat::{Compat, MaxTokensField, ReasoningReplay, SystemRole, ThinkingField, ToolIdForm};
+pub use cost::{InvalidPrice, Price, PriceAbove};
 pub use decode::{DecodeOptions, Framing, StreamDecoder, UnknownFraming};
 pub use encode::encode_request;
 pub use error::{ErrorKind, ProviderError};
@@ -65,8 +74,14 @@ pub use provider_entry::{AuthScheme, KeyNeed, ProviderEntry, shown_address};
 pub use request::{Request, ToolSpec};
 #[cfg(feature = "http")]
 pub use retry::{RetryDecision, RetryLayer, RetryPolicy, RetryService};
+#[cfg(feature = "http")]
+pub use spend_meter::{SpendMeter, SpendService};
 pub use sse::{SseDecoder, SseItem, TooLong};
 pub use stream::{EventStream, Fold};
+pub use thinking::{
+    InvalidThinking, LevelValue, Thinking, ThinkingForm, ThinkingLevel, ThinkingPlan,
+    UnknownThinkingLevel,
+};
 pub use timeouts::Timeouts;
 #[cfg(feature = "http")]
 pub use transport::{HttpClient, HttpProvider};

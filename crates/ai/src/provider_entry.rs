@@ -5,10 +5,13 @@
 
 use std::cmp::Reverse;
 use std::fmt;
+use std::sync::Arc;
 
 use crate::api::Api;
 use crate::api_key::{ApiKey, redact_secret};
+use crate::catalogue::{Modality, ModelInfo, find_model};
 use crate::compat::Compat;
+use crate::request::Request;
 
 /// One provider: where it is, what it speaks, and how it is asked.
 ///
@@ -43,6 +46,8 @@ pub struct ProviderEntry {
     pub compat: Compat,
     /// The cap on output tokens where the request sets none.
     pub max_output_tokens: Option<u32>,
+    /// What is known of its models. Others can be asked all the same.
+    pub models: Arc<[ModelInfo]>,
 }
 
 /// Whether a provider answers without a key.
@@ -83,6 +88,7 @@ impl ProviderEntry {
             headers: Vec::new(),
             compat: Compat::default(),
             max_output_tokens: None,
+            models: Arc::default(),
         }
     }
 
@@ -108,6 +114,40 @@ impl ProviderEntry {
             Api::GoogleGenerate if query.len() > 1 => format!("{path}{query}&alt=sse"),
             Api::GoogleGenerate => format!("{path}?alt=sse"),
         }
+    }
+
+    /// What is known of a model, by its name or the alias that its dated name belongs to.
+    pub fn model(&self, name: &str) -> Option<&ModelInfo> {
+        find_model(&self.models, name)
+    }
+
+    /// The entry as this model is asked: some models of a provider need another API than the others.
+    #[must_use]
+    pub fn for_model(mut self, name: &str) -> Self {
+        if let Some(api) = self.model(name).and_then(|info| info.api) {
+            self.api = api;
+        }
+        self
+    }
+
+    /// The cap on output tokens that a request carries: its own, else the entry's, and never more
+    /// than the model is known to write.
+    pub(crate) fn output_cap(&self, request: &Request) -> Option<u32> {
+        let cap = request.max_output_tokens.or(self.max_output_tokens)?;
+        let most = self.model(&request.model).and_then(|info| info.max_output_tokens);
+        Some(cap.min(most.unwrap_or(u32::MAX)))
+    }
+
+    /// The temperature that a request carries, where the model takes one.
+    pub(crate) fn temperature(&self, request: &Request) -> Option<f64> {
+        let refuses = self.model(&request.model).is_some_and(|info| info.no_temperature);
+        request.temperature.filter(|_| !refuses)
+    }
+
+    /// Whether images are sent to this model: what is known of it decides, else the dialect.
+    pub(crate) fn sends_images(&self, model: &str) -> bool {
+        let known = self.model(model).and_then(|info| info.reads(Modality::Image));
+        known.unwrap_or(!self.compat.text_only)
     }
 
     /// [`Self::endpoint`] as people may see it: without a user, a password and a query, any of which
@@ -212,6 +252,7 @@ impl fmt::Debug for ProviderEntry {
             .field("headers", &headers)
             .field("compat", &self.compat)
             .field("max_output_tokens", &self.max_output_tokens)
+            .field("models", &self.models.len())
             .finish()
     }
 }

@@ -11,6 +11,8 @@ pub(crate) mod payload;
 #[cfg(test)]
 mod said;
 mod stop_word;
+#[cfg(test)]
+mod thinking_tests;
 
 /// JSON inside JSON, as Chat Completions carries arguments.
 #[expect(

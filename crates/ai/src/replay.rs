@@ -59,7 +59,7 @@ impl Maker {
 }
 
 /// Whether two names mean one model: a provider may answer to an alias with the dated name.
-fn is_same_model(one: &str, other: &str) -> bool {
+pub(crate) fn is_same_model(one: &str, other: &str) -> bool {
     fn undated(name: &str) -> &str {
         let name = name.strip_suffix("-latest").unwrap_or(name);
         let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '-');

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::history::History;
+use crate::thinking::ThinkingLevel;
 
 /// One request to a model. Cheap to clone: its large parts are shared.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +25,9 @@ pub struct Request {
     pub max_output_tokens: Option<u32>,
     /// Sampling temperature. `None` leaves it to the provider.
     pub temperature: Option<f64>,
+    /// How much the model shall think. `None` leaves it to the model; a level that it does not have
+    /// becomes the nearest ([`ThinkingPlan`](crate::ThinkingPlan)).
+    pub thinking: Option<ThinkingLevel>,
 }
 
 impl Request {

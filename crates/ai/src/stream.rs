@@ -43,6 +43,15 @@ impl<E, R> EventStream<E, R> {
         self.fold.finish()
     }
 
+    /// The same stream, with `see` called for each event as it passes.
+    #[must_use]
+    pub fn inspect_events(self, see: impl FnMut(&E) + Send + 'static) -> Self
+    where
+        E: 'static,
+    {
+        Self { events: Box::pin(self.events.inspect(see)), ..self }
+    }
+
     /// The events alone, without the fold.
     pub fn into_events(self) -> Pin<Box<dyn Stream<Item = E> + Send>> {
         self.events

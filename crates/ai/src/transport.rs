@@ -49,12 +49,14 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::api::Api;
 use crate::assembler::Assembler;
+use crate::catalogue::ModelInfo;
 use crate::decode::{DecodeOptions, Framing, StreamDecoder};
 use crate::encode;
 use crate::error::{ErrorKind, ProviderError};
 use crate::error_response;
 use crate::event::StreamEvent;
 use crate::message::{MessageId, Timestamp};
+use crate::model_list;
 use crate::offered_names::OfferedNames;
 use crate::provider::{ModelStream, Provider};
 use crate::provider_entry::{AuthScheme, KeyNeed, ProviderEntry, is_secret_header};
@@ -65,6 +67,9 @@ use crate::violation_watch::ViolationWatch;
 
 /// What is read of an error's body. Real ones are a few kilobytes; a gateway's page may be more.
 const MAX_ERROR_BODY: usize = 256 * 1024;
+
+/// What is read of a list of models. The longest known has 500 models and half a megabyte.
+const MAX_MODEL_LIST: usize = 8 * 1024 * 1024;
 
 /// How long an answer that is complete may take to end its body. Waiting keeps the connection for
 /// the next turn, which saves a TLS handshake; longer than one would be no gain.
@@ -180,6 +185,19 @@ impl HttpProvider {
         Self { entry: Arc::new(entry), client }
     }
 
+    /// Asks the provider which models it has, and what it tells of them.
+    ///
+    /// # Errors
+    /// When it cannot be reached, refuses, or answers with something else than a list.
+    pub async fn list_models(&self) -> Result<Vec<ModelInfo>, ProviderError> {
+        let mut exchange = Exchange::new(self, Request::default());
+        let listed = exchange.list_models().await;
+        listed.map_err(|mut error| {
+            error.message = self.entry.redact(error.message);
+            error
+        })
+    }
+
     /// The entry that it was made of.
     pub fn entry(&self) -> &ProviderEntry {
         &self.entry
@@ -197,17 +215,7 @@ impl Provider for HttpProvider {
 
     fn stream(&self, request: Request) -> ModelStream {
         // Boxed, because it is moved in and out of a future for each event.
-        let exchange = Box::new(Exchange {
-            entry: Arc::clone(&self.entry),
-            client: self.client.clone(),
-            names: OfferedNames::new(&request.tools),
-            watch: ViolationWatch::new(&request.tools),
-            model: request.model.clone(),
-            started: false,
-            ready: VecDeque::new(),
-            decoded: Vec::new(),
-            state: State::Unsent(request),
-        });
+        let exchange = Box::new(Exchange::new(self, request));
         EventStream::new(
             futures::stream::unfold(exchange, Exchange::next),
             Assembler::new(MessageId::random(), Timestamp::now()),
@@ -245,6 +253,20 @@ enum State {
 }
 
 impl Exchange {
+    fn new(provider: &HttpProvider, request: Request) -> Self {
+        Self {
+            entry: Arc::clone(&provider.entry),
+            client: provider.client.clone(),
+            names: OfferedNames::new(&request.tools),
+            watch: ViolationWatch::new(&request.tools),
+            model: request.model.clone(),
+            started: false,
+            ready: VecDeque::new(),
+            decoded: Vec::new(),
+            state: State::Unsent(request),
+        }
+    }
+
     async fn next(mut self: Box<Self>) -> Option<(StreamEvent, Box<Self>)> {
         loop {
             if let Some(event) = self.ready.pop_front() {
@@ -272,20 +294,10 @@ impl Exchange {
     }
 
     async fn send(&mut self, request: &Request) -> Result<(), ProviderError> {
-        let url = endpoint(&self.entry, &self.model)?;
-        let headers = headers(&self.entry)?;
-        let client = self.client.client(Route::to(&url))?;
+        let url = usable(&self.entry, &self.entry.endpoint_for(&self.model))?;
         let body = encode::encode_request(request, &self.entry);
         let first_byte = Instant::now() + self.client.timeouts().first_byte;
-        let sending = client.post(url.clone()).headers(headers).body(body).send();
-        let response = match timeout_at(first_byte, sending).await {
-            Err(_) => return Err(self.no_first_byte()),
-            Ok(Err(error)) => return Err(self.not_sent(&url, &error)),
-            Ok(Ok(response)) => response,
-        };
-        if !response.status().is_success() {
-            return Err(self.refusal(response, Bytes::new()).await);
-        }
+        let response = self.open(url, Some(body), first_byte).await?;
         let decoder = Box::new(StreamDecoder::new(
             self.entry.api,
             DecodeOptions {
@@ -297,6 +309,58 @@ impl Exchange {
         ));
         self.state = State::Reading { response, decoder, first_byte: Some(first_byte) };
         Ok(())
+    }
+
+    /// Sends a body, or asks for one, and waits for a good status.
+    async fn open(
+        &self,
+        url: Url,
+        body: Option<Vec<u8>>,
+        first_byte: Instant,
+    ) -> Result<Response, ProviderError> {
+        let headers = headers(&self.entry)?;
+        let client = self.client.client(Route::to(&url))?;
+        let sending = match body {
+            Some(body) => client.post(url.clone()).body(body),
+            None => client.get(url.clone()),
+        };
+        let response = match timeout_at(first_byte, sending.headers(headers).send()).await {
+            Err(_) => return Err(self.no_first_byte()),
+            Ok(Err(error)) => return Err(self.not_sent(&url, &error)),
+            Ok(Ok(response)) => response,
+        };
+        if !response.status().is_success() {
+            return Err(self.refusal(response, Bytes::new()).await);
+        }
+        Ok(response)
+    }
+
+    async fn list_models(&mut self) -> Result<Vec<ModelInfo>, ProviderError> {
+        let url = usable(&self.entry, &self.entry.models_endpoint())?;
+        let first_byte = Instant::now() + self.client.timeouts().first_byte;
+        let mut response = self.open(url, None, first_byte).await?;
+        let no_list = |why: &str| {
+            ProviderError::new(ErrorKind::MalformedStream, format!("no list of models: {why}"))
+        };
+        let mut body = Vec::new();
+        loop {
+            let due = Instant::now() + self.client.timeouts().idle;
+            match timeout_at(due, response.chunk()).await {
+                Ok(Ok(Some(bytes))) if body.len() + bytes.len() <= MAX_MODEL_LIST => {
+                    body.extend_from_slice(&bytes);
+                }
+                Ok(Ok(Some(_))) => return Err(no_list("the answer is too long")),
+                Ok(Ok(None)) => break,
+                Ok(Err(error)) => {
+                    let message = format!("the connection broke: {}", root_cause(&error));
+                    return Err(ProviderError::new(ErrorKind::Network, message));
+                }
+                Err(_) => {
+                    return Err(ProviderError::new(ErrorKind::Timeout, "the answer stalled"));
+                }
+            }
+        }
+        model_list::read(&body).ok_or_else(|| no_list("the answer is something else"))
     }
 
     /// Reads one piece of the body.
@@ -485,15 +549,15 @@ fn is_no_stream(api: Api, bytes: &[u8]) -> bool {
     }
 }
 
-fn endpoint(entry: &ProviderEntry, model: &str) -> Result<Url, ProviderError> {
+/// An address of the entry's, checked.
+fn usable(entry: &ProviderEntry, address: &str) -> Result<Url, ProviderError> {
     let unusable = |why: &str| {
         ProviderError::new(
             ErrorKind::InvalidRequest,
             format!("the base_url of provider `{}` is not usable: {why}", entry.name),
         )
     };
-    let url =
-        Url::parse(&entry.endpoint_for(model)).map_err(|error| unusable(&error.to_string()))?;
+    let url = Url::parse(address).map_err(|error| unusable(&error.to_string()))?;
     match url.scheme() {
         "http" | "https" if url.has_host() => Ok(url),
         scheme => Err(unusable(&format!("expected http or https, got `{scheme}`"))),

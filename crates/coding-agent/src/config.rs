@@ -13,6 +13,8 @@ pub use self::load::{ConfigError, LoadedConfig, Sources};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ai::ThinkingLevel;
+
 use crate::permission::PermissionMode;
 use crate::tools::BashSettings;
 
@@ -24,12 +26,14 @@ pub const DEFAULT_MODEL: &str = "anthropic/claude-sonnet-4-5";
 pub const MAX_TURNS: u32 = 500;
 
 /// Everything that can be configured, with a value for each.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// `PROVIDER/MODEL`.
     pub model: String,
     /// What is allowed without asking.
     pub permission_mode: PermissionMode,
+    /// How much the model shall think; `None` leaves it to the model.
+    pub thinking: Option<ThinkingLevel>,
     /// Providers of the user's own, and changes to the built-in ones.
     pub providers: BTreeMap<String, ProviderConfig>,
     /// Waits of a model request.
@@ -62,6 +66,7 @@ impl Config {
         Self {
             model: merged.model.unwrap_or_else(|| DEFAULT_MODEL.to_owned()),
             permission_mode: merged.permission_mode.unwrap_or_default(),
+            thinking: merged.thinking,
             providers: merged.providers,
             timeouts: ai::Timeouts {
                 connect: or(merged.timeouts.connect_ms, timeouts.connect),
@@ -88,6 +93,7 @@ impl Config {
         ConfigLayer {
             model: Some(self.model.clone()),
             permission_mode: Some(self.permission_mode),
+            thinking: self.thinking,
             providers: self.providers.clone(),
             timeouts: layer::TimeoutsLayer {
                 connect_ms: millis(self.timeouts.connect),

@@ -44,6 +44,7 @@ mod extension_layer;
 mod grant;
 mod limit;
 mod model_choice;
+mod model_lists;
 mod permission;
 mod stack;
 mod system_prompt;
@@ -56,8 +57,10 @@ pub use extension_layer::{ExtensionLayer, ExtensionService};
 pub use grant::{Access, Grant, GrantBuilder};
 pub use limit::{HeadTail, Limit, LimitLayer, MAX_BLOCK_BYTES, MAX_OUTPUT_BYTES, Shaped};
 pub use model_choice::{
-    ModelError, ModelName, SCRIPTED_PROVIDER, key_variables, provider_entry, provider_names,
+    ModelError, ModelName, SCRIPTED_PROVIDER, key_variables, known_models, provider_entry,
+    provider_names,
 };
+pub use model_lists::ModelLists;
 pub use permission::{
     Credentials, Judged, Judgement, Permission, PermissionLayer, PermissionMode, PermissionService,
     Policy, Reason, ReasonSource, UnknownMode, Verdict,

@@ -2,7 +2,10 @@
 //!
 //! Decides without network; the environment is a function that the caller passes.
 
-use ai::{ApiKey, BUILTIN_PROVIDERS, BuiltinProvider, KeyNeed, ProviderEntry, shown_address};
+use ai::catalogue::{lay_over, models_of};
+use ai::{
+    ApiKey, BUILTIN_PROVIDERS, BuiltinProvider, KeyNeed, ModelInfo, ProviderEntry, shown_address,
+};
 
 use crate::config::{Config, ProviderConfig};
 
@@ -128,6 +131,7 @@ pub fn provider_entry(
     if let Some(own) = own {
         apply(&mut entry, own, set);
     }
+    entry.models = known_models(provider, config, Vec::new()).into();
     let base_url = entry.base_url.trim();
     let host = base_url.strip_prefix("http://").or_else(|| base_url.strip_prefix("https://"));
     if host.is_none_or(|host| host.is_empty() || host.starts_with(['/', '?', '#'])) {
@@ -199,6 +203,14 @@ fn apply(entry: &mut ProviderEntry, own: &ProviderConfig, set: impl Fn(&str) -> 
         entry.compat = compat.clone();
     }
     entry.max_output_tokens = own.max_output_tokens.or(entry.max_output_tokens);
+}
+
+/// What is known of a provider's models: by the program, by the provider's own list where it was
+/// asked for it, and by the configuration, each bettering what was known before.
+pub fn known_models(provider: &str, config: &Config, listed: Vec<ModelInfo>) -> Vec<ModelInfo> {
+    let own = config.providers.get(provider).map(|own| own.models.clone());
+    let known = lay_over(&models_of(provider), listed);
+    lay_over(&known, own.unwrap_or_default())
 }
 
 #[cfg(test)]

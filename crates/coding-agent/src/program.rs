@@ -41,7 +41,7 @@ pub(crate) async fn run(cli: Cli) -> Result<Exit, Failure> {
         Some(Command::Tool(ToolCommand::Run(arguments))) => {
             tool_command::run(&cli.session, arguments).await
         }
-        Some(Command::Models) => models_command::run(&cli.session),
+        Some(Command::Models(arguments)) => models_command::run(&cli.session, arguments).await,
         Some(Command::Doctor) => doctor::run(&cli.session),
         Some(Command::Config(ConfigCommand::Show)) => config_command::show(&cli.session),
         Some(Command::Config(ConfigCommand::Schema)) => config_command::schema(),

@@ -321,12 +321,12 @@ async fn models_says_who_can_be_asked() {
     let expected: Vec<Vec<&str>> = [
         "anthropic anthropic-messages ready, https://api.anthropic.com/v1/messages",
         "openai openai-chat OPENAI_API_KEY is not set",
-        "broken provider `broken` has no `base_url` in the configuration",
+        "broken openai-chat provider `broken` has no `base_url` in the configuration",
         "free anthropic-messages no key needed, http://127.0.0.1:9/v1/messages",
         "mine openai-chat ready, http://127.0.0.1:8000/v1/chat/completions",
         "mine/small",
         "mine/large",
-        "scripted anthropic-messages no key needed",
+        "scripted anthropic-messages no key needed, plays a script inside the program",
     ]
     .iter()
     .map(|line| line.split_whitespace().collect())
@@ -382,7 +382,7 @@ api = 'openai-chat'
 base_url = 'http://127.0.0.1:8000/v1'
 key_env = 'MINE_API_KEY'
 max_output_tokens = 11
-models = ['small', 'large']
+models = [{id = 'small'}, {id = 'large', context_window = 12, thinking = {form = 'never'}}]
 ";
 
 /// SPEC U4: what is shown can be put into a file, and comes to the same.

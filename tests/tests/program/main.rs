@@ -8,6 +8,7 @@ mod ending;
 mod faults;
 mod headless;
 mod inspection;
+mod models;
 mod secrets;
 mod tool_run;
 mod violations;

@@ -534,3 +534,32 @@ fn only_tls_pays_for_roots_and_the_own_machine_has_no_proxy() {
         assert_eq!(Route::to(&Url::parse(url).unwrap()), route, "{url}");
     }
 }
+
+/// SPEC M20
+#[tokio::test]
+async fn a_provider_lists_its_models() {
+    let list = |port| async move {
+        HttpProvider::new(entry(port), HttpClient::new(patient())).list_models().await
+    };
+    let body = r#"{"data":[{"id":"model-2"},{"id":"model-1"}],"has_more":false}"#;
+    let server = serve(vec![vec![answer("200 OK", "", body)]]).await;
+    let models = list(server.port).await.unwrap();
+    assert_eq!(models, [ModelInfo::new("model-2"), ModelInfo::new("model-1")]);
+    let sent = server.requests.lock().unwrap().join("");
+    assert!(sent.starts_with("GET /v1/models?limit=1000 HTTP/1.1\r\n"), "{sent}");
+    assert!(sent.contains(&format!("x-api-key: {KEY}\r\n")), "{sent}");
+
+    let refused = answer("401 No", "", &format!(r#"{{"error":{{"message":"bad {KEY}"}}}}"#));
+    for (act, kind, message) in [
+        (refused, ErrorKind::Auth, "bad [key]"),
+        (
+            answer("200 OK", "", "<html>"),
+            ErrorKind::MalformedStream,
+            "no list of models: the answer is something else",
+        ),
+    ] {
+        let server = serve(vec![vec![act, Act::Stall]]).await;
+        let error = list(server.port).await.unwrap_err();
+        assert_eq!((error.kind, error.message.as_str()), (kind, message));
+    }
+}

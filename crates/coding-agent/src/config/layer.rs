@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use ai::{Api, Compat};
+use ai::{Api, Compat, ModelInfo, ThinkingLevel};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::permission::PermissionMode;
 
 /// What one source of configuration sets. Everything may be left out.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "coding-agent configuration")]
 #[serde(default, deny_unknown_fields)]
 pub struct ConfigLayer {
@@ -19,6 +19,10 @@ pub struct ConfigLayer {
     /// What is allowed without asking.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permission_mode: Option<PermissionMode>,
+    /// How much the model shall think, or as near to it as the model can; it decides itself where
+    /// nothing is set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<ThinkingLevel>,
     /// How long a model request and a command may take.
     pub timeouts: TimeoutsLayer,
     /// How long things may take to notice that they were cancelled.
@@ -33,7 +37,7 @@ pub struct ConfigLayer {
 }
 
 /// One provider.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProviderConfig {
     /// The wire format it speaks.
@@ -51,9 +55,10 @@ pub struct ProviderConfig {
     /// How its dialect differs from the plain form of its wire format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compat: Option<Compat>,
-    /// Models to list by `coding-agent models`; others can be asked all the same.
+    /// Models to list by `coding-agent models`, with what is known of them; it is laid over what the
+    /// program knows itself. Others can be asked all the same.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub models: Vec<String>,
+    pub models: Vec<ModelInfo>,
 }
 
 /// Waits, in milliseconds.
@@ -124,6 +129,7 @@ impl ConfigLayer {
         Self {
             model: over.model.or(self.model),
             permission_mode: over.permission_mode.or(self.permission_mode),
+            thinking: over.thinking.or(self.thinking),
             providers: self.providers,
             timeouts: TimeoutsLayer {
                 connect_ms: over.timeouts.connect_ms.or(self.timeouts.connect_ms),
@@ -187,6 +193,12 @@ impl ConfigLayer {
                 ignored.push("permission_mode");
                 self.permission_mode = None;
             }
+        }
+        // Thinking is paid for: a project may ask for less than the user did.
+        if self.thinking.is_some() && below.thinking.is_none_or(|below| self.thinking > Some(below))
+        {
+            ignored.push("thinking");
+            self.thinking = None;
         }
         let mut shorten = Shorten(ignored);
         let (timeouts, cancel, retry, limits) =

@@ -183,7 +183,7 @@ fn from_assignment(assignment: &str) -> Result<ConfigLayer, ConfigError> {
 /// Whether the first part of a dotted key is one of ours.
 fn is_setting(key: &str) -> bool {
     let first = key.split('.').next().unwrap_or_default();
-    ["model", "permission_mode", "timeouts", "cancel", "retry", "limits", "providers"]
+    ["model", "permission_mode", "thinking", "timeouts", "cancel", "retry", "limits", "providers"]
         .contains(&first)
 }
 

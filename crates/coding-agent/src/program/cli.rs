@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ai::{Api, Framing};
+use ai::{Api, Framing, ThinkingLevel};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use coding_agent::PermissionMode;
 
@@ -57,6 +57,10 @@ pub(crate) struct SessionArguments {
     #[arg(long, value_name = "MODE", global = true)]
     pub(crate) permission_mode: Option<PermissionMode>,
 
+    /// How much the model shall think: off, minimal, low, medium, high or max.
+    #[arg(long, value_name = "LEVEL", global = true)]
+    pub(crate) thinking: Option<ThinkingLevel>,
+
     /// The working directory.
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) cwd: Option<PathBuf>,
@@ -73,9 +77,9 @@ pub(crate) struct SessionArguments {
 impl SessionArguments {
     /// Whether any of them was given.
     pub(crate) fn is_set(&self) -> bool {
-        let Self { model, permission_mode, cwd, add_dir, config } = self;
+        let Self { model, permission_mode, thinking, cwd, add_dir, config } = self;
         let any = model.is_some() || permission_mode.is_some() || cwd.is_some();
-        any || !add_dir.is_empty() || !config.is_empty()
+        any || thinking.is_some() || !add_dir.is_empty() || !config.is_empty()
     }
 }
 
@@ -92,13 +96,34 @@ pub(crate) enum Command {
     /// Lists the tools, or runs one under permissions, without a model.
     #[command(subcommand)]
     Tool(ToolCommand),
-    /// Lists the providers and models that can be asked.
-    Models,
+    /// Lists the providers that can be asked, and what is known of their models.
+    Models(ModelsArguments),
     /// Says what is set up here and what this version cannot do.
     Doctor,
     /// Shows the configuration in force, or the JSON Schema of all settings.
     #[command(subcommand)]
     Config(ConfigCommand),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ModelsArguments {
+    /// Only this provider's.
+    #[arg(value_name = "PROVIDER")]
+    pub(crate) provider: Option<String>,
+
+    /// Asks each provider that has a key for its own list, and keeps it.
+    #[arg(long)]
+    pub(crate) refresh: bool,
+
+    /// What is printed: a table, or one JSON object.
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) output_format: ModelsFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModelsFormat {
+    Text,
+    Json,
 }
 
 #[derive(Debug, Args)]

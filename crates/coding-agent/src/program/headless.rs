@@ -75,7 +75,7 @@ pub(crate) async fn work(
     printer.session(&id, session, model, &offered)?;
     let outcome = follow(run, &mut printer, &mut progress).await?;
     let unanswered = session.permission.unanswered();
-    printer.outcome(&id, &outcome)?;
+    printer.outcome(&id, &outcome, model.spend.spent_usd())?;
     progress.ended(&outcome.ended.reason, unanswered);
     Ok(Exit::of_run(&outcome.ended.reason, unanswered))
 }
@@ -101,6 +101,7 @@ pub(crate) async fn show(
 
 fn start(session: &Session, model: &ChosenModel, context: AgentContext, prompt: String) -> Run {
     let mut config = AgentLoopConfig::new(model.model.clone());
+    config.thinking = session.config.thinking;
     config.limits = MachineLimits {
         max_turns: Some(session.config.max_turns),
         // Whoever allows one attempt does not pay for four.
@@ -200,7 +201,12 @@ impl Printer {
         }
     }
 
-    fn outcome(&mut self, id: &str, followed: &Followed) -> Result<(), Failure> {
+    fn outcome(
+        &mut self,
+        id: &str,
+        followed: &Followed,
+        cost_usd: Option<f64>,
+    ) -> Result<(), Failure> {
         let outcome = &followed.ended;
         match self.format {
             OutputFormat::Text => {
@@ -215,7 +221,7 @@ impl Printer {
                 text: last_text(outcome),
                 turns: followed.turns,
                 usage: outcome.usage,
-                cost_usd: None,
+                cost_usd,
                 messages: &outcome.messages,
                 error: followed.error.as_ref(),
             })?,
@@ -235,7 +241,7 @@ struct Summary<'a> {
     text: String,
     turns: u32,
     usage: Usage,
-    /// Unknown until there is a catalogue of prices.
+    /// Of every request, also of attempts that failed; null where a price is not known.
     cost_usd: Option<f64>,
     messages: &'a [Arc<Message>],
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,48 +1,220 @@
-//! `models`: who can be asked.
+//! `models`: who can be asked, and what is known of their models.
 
-use ai::{Api, BuiltinProvider};
-use coding_agent::{ModelError, SCRIPTED_PROVIDER, provider_entry, provider_names};
+use ai::{
+    Api, BuiltinProvider, HttpClient, HttpProvider, Modality, ModelInfo, Price, ProviderEntry,
+    ThinkingForm,
+};
+use coding_agent::{
+    ModelError, ModelLists, SCRIPTED_PROVIDER, known_models, provider_entry, provider_names,
+};
+use serde::Serialize;
 
-use crate::program::cli::SessionArguments;
+use crate::program::cli::{ModelsArguments, ModelsFormat, SessionArguments};
 use crate::program::exit::Exit;
 use crate::program::failure::Failure;
 use crate::program::output::Output;
+use crate::program::render::printable;
 use crate::program::session::{Session, variable};
 
-/// Prints each provider with its wire format and whether it can be asked now, and the models that
-/// the configuration names for it.
-pub(crate) fn run(arguments: &SessionArguments) -> Result<Exit, Failure> {
-    let session = Session::open(arguments)?;
-    session.report_notes();
-    let mut output = Output::new();
-    for name in provider_names(&session.config) {
-        if name == SCRIPTED_PROVIDER {
-            output.text(&row(&name, "anthropic-messages", "no key needed"))?;
-            output.text("    scripted/hello\n    scripted/fix-loop\n    scripted/./FILE")?;
-            continue;
-        }
-        let line = match provider_entry(&name, &session.config, variable) {
-            Ok(entry) => {
-                let ready = if entry.api_key.is_some() { "ready" } else { "no key needed" };
-                row(&name, entry.api.as_str(), &format!("{ready}, {}", entry.shown_endpoint()))
-            }
-            Err(ModelError::NoKey { variable, .. }) => {
-                let own = session.config.providers.get(&name).and_then(|own| own.api);
-                let api = own.or_else(|| BuiltinProvider::find(&name).map(|builtin| builtin.api));
-                row(&name, api.map_or("", Api::as_str), &format!("{variable} is not set"))
-            }
-            Err(error) => row(&name, "", &error.to_string()),
-        };
-        output.text(&line)?;
-        let models = session.config.providers.get(&name).map(|own| own.models.as_slice());
-        for model in models.unwrap_or_default() {
-            output.text(&format!("    {name}/{model}"))?;
-        }
-    }
-    output.flush()?;
-    Ok(Exit::Completed)
+/// The models that are played by the program itself.
+const SCRIPTED_MODELS: [&str; 3] = ["hello", "fix-loop", "./FILE"];
+
+/// One provider, as it is listed.
+#[derive(Serialize)]
+struct Listed {
+    provider: String,
+    api: String,
+    /// Whether it can be asked now.
+    ready: bool,
+    /// Where it is, or what keeps it from being asked.
+    state: String,
+    models: Vec<ModelInfo>,
 }
 
-fn row(name: &str, api: &str, state: &str) -> String {
-    format!("{name:<14} {api:<20} {state}")
+/// Prints each provider with its wire format, whether it can be asked now, and its models. With
+/// `--refresh`, those that can be asked are asked for their own lists first.
+pub(crate) async fn run(
+    arguments: &SessionArguments,
+    models: &ModelsArguments,
+) -> Result<Exit, Failure> {
+    let session = Session::open(arguments)?;
+    session.report_notes();
+    let mut names = provider_names(&session.config);
+    if let Some(only) = &models.provider {
+        names.retain(|name| name == only);
+        if names.is_empty() {
+            return Err(Failure::usage(format!("unknown provider `{only}`"))
+                .hint("`coding-agent models` lists those that are known"));
+        }
+    }
+    let mut failed = false;
+    let mut listed = Vec::new();
+    for name in names {
+        if name == SCRIPTED_PROVIDER {
+            listed.push(Listed {
+                provider: name,
+                api: Api::AnthropicMessages.to_string(),
+                ready: true,
+                state: "no key needed, plays a script inside the program".to_owned(),
+                models: SCRIPTED_MODELS.map(ModelInfo::new).to_vec(),
+            });
+            continue;
+        }
+        let entry = provider_entry(&name, &session.config, variable);
+        if let (true, Ok(entry)) = (models.refresh, &entry)
+            && (models.provider.is_some() || entry.api_key.is_some())
+            && let Err(failure) = refresh(&session, entry).await
+        {
+            eprintln!("error: {name}: {}", printable(&failure));
+            failed = true;
+        }
+        listed.push(describe(&session, name, entry));
+    }
+    print(&listed, models)?;
+    Ok(if failed { Exit::Failed } else { Exit::Completed })
+}
+
+/// Asks the provider for its list and keeps it.
+async fn refresh(session: &Session, entry: &ProviderEntry) -> Result<(), String> {
+    let lists = session.directories.as_ref().map(ModelLists::new);
+    let lists = lists.ok_or("there is no directory to keep a list in: set HOME")?;
+    let provider = HttpProvider::new(entry.clone(), HttpClient::new(session.config.timeouts));
+    let models = provider.list_models().await.map_err(|error| error.to_string())?;
+    lists.write(entry, models).map_err(|error| format!("the list cannot be kept: {error}"))
+}
+
+fn describe(
+    session: &Session,
+    provider: String,
+    entry: Result<ProviderEntry, ModelError>,
+) -> Listed {
+    let lists = session.directories.as_ref().map(ModelLists::new);
+    match entry {
+        Ok(entry) => {
+            let key = if entry.api_key.is_some() { "ready" } else { "no key needed" };
+            let kept = lists.map(|lists| lists.read(&entry)).unwrap_or_default();
+            Listed {
+                api: entry.api.to_string(),
+                ready: true,
+                state: format!("{key}, {}", entry.shown_endpoint()),
+                models: known_models(&provider, &session.config, kept),
+                provider,
+            }
+        }
+        Err(error) => {
+            let own = session.config.providers.get(&provider).and_then(|own| own.api);
+            let api = own.or_else(|| BuiltinProvider::find(&provider).map(|builtin| builtin.api));
+            Listed {
+                api: api.map(|api| api.to_string()).unwrap_or_default(),
+                ready: false,
+                state: match error {
+                    ModelError::NoKey { variable, .. } => format!("{variable} is not set"),
+                    other => other.to_string(),
+                },
+                models: known_models(&provider, &session.config, Vec::new()),
+                provider,
+            }
+        }
+    }
+}
+
+fn print(listed: &[Listed], arguments: &ModelsArguments) -> Result<(), Failure> {
+    let mut output = Output::new();
+    if arguments.output_format == ModelsFormat::Json {
+        output.pretty_json(&serde_json::json!({"providers": listed}))?;
+        return output.flush();
+    }
+    for provider in listed {
+        let Listed { provider: name, api, ready, state, models } = provider;
+        output.text(&format!("{name:<14} {api:<20} {}", printable(state)))?;
+        // Of those who cannot be asked only the number, unless they are what was asked for.
+        if !ready && arguments.provider.is_none() {
+            if !models.is_empty() {
+                output.text(&format!("    {} models: coding-agent models {name}", models.len()))?;
+            }
+            continue;
+        }
+        for model in models {
+            let facts = facts(model);
+            let name = printable(&format!("{name}/{}", model.id));
+            output.text(format!("    {name:<44} {facts}").trim_end())?;
+        }
+    }
+    output.flush()
+}
+
+/// What is known of a model, in a few words.
+fn facts(model: &ModelInfo) -> String {
+    let mut facts = Vec::new();
+    if let Some(window) = model.context_window {
+        facts.push(format!("{} window", in_thousands(window)));
+    }
+    if let Some(output) = model.max_output_tokens {
+        facts.push(format!("{} out", in_thousands(output.into())));
+    }
+    if let Some(price) = &model.price {
+        facts.push(price_words(price));
+    }
+    if model.reads(Modality::Image) == Some(true) {
+        facts.push("images".to_owned());
+    }
+    if let Some(thinking) = &model.thinking {
+        match thinking.form {
+            ThinkingForm::Never => {}
+            ThinkingForm::Always => facts.push("always thinks".to_owned()),
+            ThinkingForm::Budget | ThinkingForm::Effort | ThinkingForm::Switch => {
+                let levels: Vec<&str> =
+                    thinking.levels.keys().map(|level| level.as_str()).collect();
+                facts.push(format!("thinking {}", levels.join("|")));
+            }
+        }
+    }
+    facts.join(", ")
+}
+
+/// Input and output for a million tokens.
+fn price_words(price: &Price) -> String {
+    if price.input == 0.0 && price.output == 0.0 {
+        "free".to_owned()
+    } else {
+        format!("${} in ${} out", price.input, price.output)
+    }
+}
+
+/// Tokens, as people say them.
+fn in_thousands(tokens: u64) -> String {
+    match tokens {
+        0..10_000 => tokens.to_string(),
+        10_000..1_000_000 => format!("{}k", tokens / 1000),
+        // Powers of two and of ten are both called a million.
+        _ => format!("{:.1}M", tokens as f64 / 1e6).replace(".0M", "M"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn facts_are_said_in_a_few_words_and_only_where_they_are_known() {
+        for (info, words) in [
+            (json!("m"), ""),
+            (
+                json!({"id": "m", "context_window": 200_000, "max_output_tokens": 8192,
+                    "input": ["text", "image"], "price": {"input": 3, "output": 15.5},
+                    "thinking": {"form": "effort", "levels": {"high": "high", "low": "low"}}}),
+                "200k window, 8192 out, $3 in $15.5 out, images, thinking low|high",
+            ),
+            (
+                json!({"id": "m", "context_window": 1_048_576, "thinking": "always",
+                    "price": {"input": 0, "output": 0}}),
+                "1M window, free, always thinks",
+            ),
+        ] {
+            let info: ModelInfo = serde_json::from_value(info).unwrap();
+            assert_eq!(facts(&info), words);
+        }
+    }
 }

@@ -4,17 +4,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agent::{Model, Nobody, Tools};
-use ai::{Api, ApiKey, HttpClient, HttpProvider, ProviderEntry, RetryPolicy};
+use ai::{
+    Api, ApiKey, HttpClient, HttpProvider, ProviderEntry, RetryPolicy, SpendMeter, ThinkingPlan,
+};
 use coding_agent::config::{Config, ConfigError, ConfigLayer, LoadedConfig, Sources};
 use coding_agent::{
-    BashSettings, Credentials, Directories, ExtensionLayer, LimitLayer, ModelName, Permission,
-    Policy, Processes, SCRIPTED_PROVIDER, Stack, Workspace, builtin_tools, key_variables,
-    provider_entry,
+    BashSettings, Credentials, Directories, ExtensionLayer, LimitLayer, ModelLists, ModelName,
+    Permission, Policy, Processes, SCRIPTED_PROVIDER, Stack, Workspace, builtin_tools,
+    key_variables, known_models, provider_entry,
 };
 use scripted_model::ScriptedModel;
 
 use crate::program::cli::SessionArguments;
 use crate::program::failure::Failure;
+use crate::program::render::printable;
 
 /// What a command works with. The session's commands end with it.
 pub(crate) struct Session {
@@ -31,6 +34,8 @@ pub(crate) struct Session {
 /// A model to ask, and the server behind it where that is our own.
 pub(crate) struct ChosenModel {
     pub(crate) model: Model,
+    /// Hears of every request.
+    pub(crate) spend: SpendMeter,
     /// Lives as long as the model is asked.
     _scripted: Option<ScriptedModel>,
 }
@@ -112,20 +117,34 @@ impl Session {
     pub(crate) async fn model(&self) -> Result<ChosenModel, Failure> {
         let usage = |error: &coding_agent::ModelError| Failure::usage(error).hint(error.hint());
         let name = ModelName::parse(&self.config.model).map_err(|error| usage(&error))?;
-        let (entry, scripted) = if name.provider == SCRIPTED_PROVIDER {
+        let (mut entry, scripted) = if name.provider == SCRIPTED_PROVIDER {
             let (entry, scripted) = start_scripted(&name.model, self.workspace.cwd()).await?;
             (entry, Some(scripted))
         } else {
             let entry = provider_entry(&name.provider, &self.config, variable);
             (entry.map_err(|error| usage(&error))?, None)
         };
+        let listed = self.directories.as_ref().map(|directories| {
+            let lists = ModelLists::new(directories);
+            lists.read(&entry)
+        });
+        if let Some(listed) = listed.filter(|listed| !listed.is_empty()) {
+            entry.models = known_models(&name.provider, &self.config, listed).into();
+        }
+        let entry = entry.for_model(&name.model);
+        let plan = self.config.thinking.map(|level| ThinkingPlan::new(level, &entry, &name.model));
+        if let Some(note) = plan.and_then(|plan| plan.note) {
+            eprintln!("note: {}", printable(&note));
+        }
+        let spend = SpendMeter::new(Arc::clone(&entry.models));
         let mut policy = RetryPolicy::default();
         policy.max_attempts = self.config.retry_attempts;
         policy.max_elapsed = self.config.retry_elapsed;
         let provider = HttpProvider::new(entry, HttpClient::new(self.config.timeouts));
-        let model =
-            Model::new(Arc::new(provider), name.model.clone()).layer(&ai::RetryLayer::new(policy));
-        Ok(ChosenModel { model, _scripted: scripted })
+        let model = Model::new(Arc::new(provider), name.model.clone())
+            .layer(&spend)
+            .layer(&ai::RetryLayer::new(policy));
+        Ok(ChosenModel { model, spend, _scripted: scripted })
     }
 }
 
@@ -163,6 +182,7 @@ fn load_config(
     sources.assignments.clone_from(&arguments.config);
     sources.options.model.clone_from(&arguments.model);
     sources.options.permission_mode = arguments.permission_mode;
+    sources.options.thinking = arguments.thinking;
     sources.load().map_err(|error| {
         let hint = match &error {
             ConfigError::Unreadable { .. } => "mend it, or move it out of the way",

@@ -13,11 +13,21 @@ use crate::provider_entry::ProviderEntry;
 use crate::providers::to_json;
 use crate::replay::{IMAGE_NOTE, Maker, NO_OUTPUT, is_sendable, plain_schema};
 use crate::request::Request;
+use crate::thinking::{LevelValue, ThinkingLevel, ThinkingPlan};
 use crate::tool_names::{ToolIds, wire_name};
 
 /// The cap on output tokens, which the API requires, where nobody set one: what current models can
 /// write in one answer without a special header.
 const DEFAULT_MAX_TOKENS: u32 = 32_000;
+
+/// The least that may be thought, by the API's rules.
+const MIN_BUDGET: u32 = 1024;
+
+/// What a thinking budget leaves of the cap for the answer: a call that writes a file needs some.
+const ANSWER_TOKENS: u32 = 4096;
+
+/// How a model is told not to think.
+const DISABLED: &str = "disabled";
 
 /// How many of the last user messages are marked for the cache. The last is written for the next
 /// request, the one before was written by the last request and is read by this one.
@@ -53,18 +63,71 @@ pub(crate) fn encode(request: &Request, entry: &ProviderEntry) -> Vec<u8> {
             .take(CACHED_USER_MESSAGES)
             .for_each(|message| mark(&mut message.content));
     }
+    let max_tokens = max_tokens(request, entry);
+    let (thinking, output_config) = thinking(request, entry, max_tokens, &messages);
+    // While it thinks, a model takes no temperature but its own.
+    let is_thinking = thinking.as_ref().is_some_and(WireThinking::is_on);
     to_json(&Body {
         model: &request.model,
-        max_tokens: request
-            .max_output_tokens
-            .or(entry.max_output_tokens)
-            .unwrap_or(DEFAULT_MAX_TOKENS),
+        max_tokens,
         stream: true,
-        temperature: request.temperature,
+        temperature: entry.temperature(request).filter(|_| !is_thinking),
+        thinking,
+        output_config,
         tools,
         system,
         messages,
     })
+}
+
+/// The cap on output tokens: what was set, else [`DEFAULT_MAX_TOKENS`] or what the model can write.
+fn max_tokens(request: &Request, entry: &ProviderEntry) -> u32 {
+    entry.output_cap(request).unwrap_or_else(|| {
+        let most = entry.model(&request.model).and_then(|info| info.max_output_tokens);
+        most.map_or(DEFAULT_MAX_TOKENS, |most| most.min(DEFAULT_MAX_TOKENS))
+    })
+}
+
+/// What is said about thinking, and how hard the model shall try.
+fn thinking(
+    request: &Request,
+    entry: &ProviderEntry,
+    max_tokens: u32,
+    messages: &[WireMessage<'_>],
+) -> (Option<WireThinking>, Option<OutputConfig>) {
+    let plan = request.thinking.map(|level| ThinkingPlan::new(level, entry, &request.model));
+    let Some((level, value)) = plan.and_then(|plan| plan.level) else { return (None, None) };
+    match value {
+        // Some models have a word of their own for it.
+        LevelValue::Effort(word) if level == ThinkingLevel::Off => {
+            (Some(WireThinking::Off { r#type: word }), None)
+        }
+        _ if level == ThinkingLevel::Off => {
+            (Some(WireThinking::Off { r#type: DISABLED.to_owned() }), None)
+        }
+        LevelValue::Effort(effort) => (Some(WireThinking::Adaptive), Some(OutputConfig { effort })),
+        LevelValue::Budget(tokens) => {
+            let budget_tokens = tokens.min(max_tokens.saturating_sub(ANSWER_TOKENS));
+            let is_possible = budget_tokens >= MIN_BUDGET && !goes_on_without_thinking(messages);
+            (is_possible.then_some(WireThinking::Enabled { budget_tokens }), None)
+        }
+        LevelValue::Switch(_) => (Some(WireThinking::Adaptive), None),
+    }
+}
+
+/// Whether the model is in the middle of a turn that it began without thinking, such as one of
+/// another model: thinking with a budget is refused until that turn is over.
+fn goes_on_without_thinking(messages: &[WireMessage<'_>]) -> bool {
+    let [.., answer, results] = messages else { return false };
+    let is_mid_turn = matches!(
+        results.content.first().map(|block| &block.content),
+        Some(Content::ToolResult { .. })
+    );
+    is_mid_turn
+        && !matches!(
+            answer.content.first().map(|block| &block.content),
+            Some(Content::Thinking { .. } | Content::RedactedThinking { .. })
+        )
 }
 
 fn mark(blocks: &mut [Block<'_>]) {
@@ -80,11 +143,42 @@ struct Body<'a> {
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<WireThinking>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_config: Option<OutputConfig>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<Block<'a>>,
     messages: Vec<WireMessage<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum WireThinking {
+    Adaptive,
+    Enabled {
+        budget_tokens: u32,
+    },
+    #[serde(untagged)]
+    Off {
+        r#type: String,
+    },
+}
+
+impl WireThinking {
+    fn is_on(&self) -> bool {
+        match self {
+            Self::Off { .. } => false,
+            Self::Adaptive | Self::Enabled { .. } => true,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct OutputConfig {
+    effort: String,
 }
 
 #[derive(Serialize)]
@@ -174,6 +268,7 @@ struct ImageSource<'a> {
 struct Conversation<'a> {
     entry: &'a ProviderEntry,
     model: &'a str,
+    sends_images: bool,
     ids: ToolIds,
     messages: Vec<WireMessage<'a>>,
 }
@@ -183,6 +278,7 @@ impl<'a> Conversation<'a> {
         let mut conversation = Self {
             entry,
             model: &request.model,
+            sends_images: entry.sends_images(&request.model),
             ids: ToolIds::new(entry.compat.tool_ids),
             messages: Vec::new(),
         };
@@ -247,7 +343,7 @@ impl<'a> Conversation<'a> {
     fn input_block(&self, block: &'a ContentBlock) -> Option<Content<'a>> {
         match block {
             ContentBlock::Text { text } => is_sendable(text).then_some(Content::Text { text }),
-            ContentBlock::Image { .. } if self.entry.compat.text_only => {
+            ContentBlock::Image { .. } if !self.sends_images => {
                 Some(Content::Text { text: IMAGE_NOTE })
             }
             ContentBlock::Image { mime_type, data } => Some(Content::Image {

@@ -13,6 +13,7 @@ use crate::provider_entry::ProviderEntry;
 use crate::providers::to_json;
 use crate::replay::{IMAGE_NOTE, Maker, is_sendable, plain_schema, result_text};
 use crate::request::Request;
+use crate::thinking::{LevelValue, ThinkingLevel, ThinkingPlan};
 use crate::tool_names::{ToolIds, wire_name};
 
 /// Stands before an answer that nobody asked for: a conversation has to begin with the user.
@@ -35,7 +36,11 @@ pub(crate) fn encode(request: &Request, entry: &ProviderEntry) -> Vec<u8> {
             parameters_json_schema: plain_schema(&tool.input_schema),
         })
         .collect();
-    let max_output_tokens = request.max_output_tokens.or(entry.max_output_tokens);
+    let config = GenerationConfig {
+        max_output_tokens: entry.output_cap(request),
+        temperature: entry.temperature(request),
+        thinking_config: thinking_config(request, entry),
+    };
     let system = Some(&*request.system_prompt).filter(|text| is_sendable(text));
     to_json(&Body {
         system_instruction: system
@@ -46,8 +51,7 @@ pub(crate) fn encode(request: &Request, entry: &ProviderEntry) -> Vec<u8> {
             vec![Tools { function_declarations: functions }]
         },
         contents: Conversation::of(request, entry).contents,
-        generation_config: (max_output_tokens.is_some() || request.temperature.is_some())
-            .then_some(GenerationConfig { max_output_tokens, temperature: request.temperature }),
+        generation_config: (config != GenerationConfig::default()).then_some(config),
     })
 }
 
@@ -84,13 +88,38 @@ struct Function<'a> {
     parameters_json_schema: Value,
 }
 
-#[derive(Serialize)]
+#[derive(Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct GenerationConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     max_output_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_config: Option<ThinkingConfig>,
+}
+
+#[derive(PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ThinkingConfig {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_budget: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_level: Option<String>,
+    include_thoughts: bool,
+}
+
+fn thinking_config(request: &Request, entry: &ProviderEntry) -> Option<ThinkingConfig> {
+    let plan = ThinkingPlan::new(request.thinking?, entry, &request.model);
+    let (level, value) = plan.level?;
+    let (thinking_budget, thinking_level) = match value {
+        LevelValue::Budget(tokens) => (Some(tokens), None),
+        LevelValue::Effort(word) => (None, Some(word)),
+        // The API has no such form.
+        LevelValue::Switch(_) => return None,
+    };
+    let include_thoughts = level > ThinkingLevel::Off;
+    Some(ThinkingConfig { thinking_budget, thinking_level, include_thoughts })
 }
 
 #[derive(Serialize)]
@@ -158,6 +187,7 @@ enum Response {
 struct Conversation<'a> {
     entry: &'a ProviderEntry,
     model: &'a str,
+    sends_images: bool,
     ids: ToolIds,
     contents: Vec<Content<'a>>,
 }
@@ -167,6 +197,7 @@ impl<'a> Conversation<'a> {
         let mut conversation = Self {
             entry,
             model: &request.model,
+            sends_images: entry.sends_images(&request.model),
             ids: ToolIds::new(entry.compat.tool_ids),
             contents: Vec::new(),
         };
@@ -243,9 +274,7 @@ impl<'a> Conversation<'a> {
             .iter()
             .filter_map(|block| match block {
                 ContentBlock::Text { text } => is_sendable(text).then_some(Data::Text(text)),
-                ContentBlock::Image { .. } if self.entry.compat.text_only => {
-                    Some(Data::Text(IMAGE_NOTE))
-                }
+                ContentBlock::Image { .. } if !self.sends_images => Some(Data::Text(IMAGE_NOTE)),
                 ContentBlock::Image { mime_type, data } => Some(Data::Inline { mime_type, data }),
                 ContentBlock::Thinking { .. }
                 | ContentBlock::ToolCall(_)

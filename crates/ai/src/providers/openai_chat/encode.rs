@@ -6,7 +6,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::compat::{MaxTokensField, ReasoningReplay, SystemRole};
+use crate::compat::{MaxTokensField, ReasoningReplay, SystemRole, ThinkingField};
 use crate::message::{AssistantMessage, ContentBlock, Message, ToolCall, ToolResultMessage};
 use crate::provider_entry::ProviderEntry;
 use crate::providers::{json_text, to_json};
@@ -14,6 +14,7 @@ use crate::replay::{
     IMAGE_NOTE, IMAGES_HEAD, Maker, PARAGRAPH, is_sendable, plain_schema, result_text,
 };
 use crate::request::Request;
+use crate::thinking::{LevelValue, ThinkingLevel, ThinkingPlan};
 use crate::tool_names::{ToolIds, wire_name};
 
 /// Sent as reasoning where a host requires some and the message has none, such as one of another
@@ -22,7 +23,7 @@ const NO_REASONING: &str = " ";
 
 /// The JSON body of a streaming request.
 pub(crate) fn encode(request: &Request, entry: &ProviderEntry) -> Vec<u8> {
-    let cap = request.max_output_tokens.or(entry.max_output_tokens);
+    let cap = entry.output_cap(request);
     let (max_tokens, max_completion_tokens) = match entry.compat.max_tokens_field {
         MaxTokensField::MaxTokens => (cap, None),
         MaxTokensField::MaxCompletionTokens => (None, cap),
@@ -34,7 +35,8 @@ pub(crate) fn encode(request: &Request, entry: &ProviderEntry) -> Vec<u8> {
             .then_some(StreamOptions { include_usage: true }),
         max_tokens,
         max_completion_tokens,
-        temperature: request.temperature,
+        temperature: entry.temperature(request),
+        thinking: thinking(request, entry),
         tools: request
             .tools
             .iter()
@@ -63,9 +65,76 @@ struct Body<'a> {
     max_completion_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
+    #[serde(flatten)]
+    thinking: WireThinking,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
     messages: Vec<WireMessage<'a>>,
+}
+
+/// What is said about thinking, in whichever field the host has for it.
+#[derive(Default, Serialize)]
+struct WireThinking {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<ReasoningObject>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<Switch>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    enable_thinking: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_budget: Option<u32>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum ReasoningObject {
+    Enabled(bool),
+    MaxTokens(u32),
+    Effort(String),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Switch {
+    Enabled,
+    Disabled,
+}
+
+fn thinking(request: &Request, entry: &ProviderEntry) -> WireThinking {
+    let plan = request.thinking.map(|level| ThinkingPlan::new(level, entry, &request.model));
+    let mut wire = WireThinking::default();
+    let Some((level, value)) = plan.and_then(|plan| plan.level) else { return wire };
+    let is_on = level > ThinkingLevel::Off;
+    match entry.compat.thinking_field {
+        ThinkingField::ReasoningEffort => match value {
+            LevelValue::Effort(effort) => wire.reasoning_effort = Some(effort),
+            // The field has words only.
+            LevelValue::Switch(_) | LevelValue::Budget(_) => {}
+        },
+        ThinkingField::ReasoningObject => {
+            wire.reasoning = Some(match value {
+                LevelValue::Switch(enabled) => ReasoningObject::Enabled(enabled),
+                LevelValue::Budget(_) if !is_on => ReasoningObject::Enabled(false),
+                LevelValue::Budget(tokens) => ReasoningObject::MaxTokens(tokens),
+                LevelValue::Effort(effort) => ReasoningObject::Effort(effort),
+            });
+        }
+        ThinkingField::ThinkingType => {
+            wire.thinking = Some(if is_on { Switch::Enabled } else { Switch::Disabled });
+            if let (true, LevelValue::Effort(effort)) = (is_on, value) {
+                wire.reasoning_effort = Some(effort);
+            }
+        }
+        ThinkingField::EnableThinking => {
+            wire.enable_thinking = Some(is_on);
+            if let (true, LevelValue::Budget(tokens)) = (is_on, value) {
+                wire.thinking_budget = Some(tokens);
+            }
+        }
+    }
+    wire
 }
 
 #[derive(Serialize)]
@@ -164,6 +233,7 @@ struct WireCallFunction {
 struct Conversation<'a> {
     entry: &'a ProviderEntry,
     model: &'a str,
+    sends_images: bool,
     ids: ToolIds,
     messages: Vec<WireMessage<'a>>,
     /// Images of results, until the last result of their message is there.
@@ -175,6 +245,7 @@ impl<'a> Conversation<'a> {
         let mut conversation = Self {
             entry,
             model: &request.model,
+            sends_images: entry.sends_images(&request.model),
             ids: ToolIds::new(entry.compat.tool_ids),
             messages: Vec::new(),
             images: Vec::new(),
@@ -230,7 +301,7 @@ impl<'a> Conversation<'a> {
             .iter()
             .filter_map(|block| match block {
                 ContentBlock::Text { text } => is_sendable(text).then_some(Part::Text { text }),
-                ContentBlock::Image { .. } if self.entry.compat.text_only => {
+                ContentBlock::Image { .. } if !self.sends_images => {
                     Some(Part::Text { text: IMAGE_NOTE })
                 }
                 ContentBlock::Image { mime_type, data } => Some(Part::ImageUrl {

@@ -7,11 +7,13 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::catalogue::ModelInfo;
 use crate::message::{AssistantMessage, ContentBlock, Message, ToolCall, ToolResultMessage};
 use crate::provider_entry::ProviderEntry;
 use crate::providers::{json_text, to_json};
 use crate::replay::{IMAGE_NOTE, IMAGES_HEAD, Maker, is_sendable, plain_schema, result_text};
 use crate::request::Request;
+use crate::thinking::{LevelValue, ThinkingLevel, ThinkingPlan};
 use crate::tool_names::{ToolIds, wire_name};
 
 /// Without this, reasoning of a response that is not stored could not go back to its model.
@@ -19,13 +21,16 @@ const ENCRYPTED_REASONING: &str = "reasoning.encrypted_content";
 
 /// The JSON body of a streaming request.
 pub(crate) fn encode(request: &Request, entry: &ProviderEntry) -> Vec<u8> {
+    let thinks = entry.model(&request.model).and_then(ModelInfo::thinks);
+    let may_reason = !entry.compat.no_encrypted_reasoning && thinks != Some(false);
     to_json(&Body {
         model: &request.model,
         stream: true,
         store: false,
-        include: (!entry.compat.no_encrypted_reasoning).then_some([ENCRYPTED_REASONING]),
-        max_output_tokens: request.max_output_tokens.or(entry.max_output_tokens),
-        temperature: request.temperature,
+        include: may_reason.then_some([ENCRYPTED_REASONING]),
+        reasoning: reasoning(request, entry),
+        max_output_tokens: entry.output_cap(request),
+        temperature: entry.temperature(request),
         instructions: is_sendable(&request.system_prompt).then_some(&*request.system_prompt),
         tools: request
             .tools
@@ -50,6 +55,8 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     include: Option<[&'static str; 1]>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<Effort>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     max_output_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
@@ -58,6 +65,26 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
     input: Vec<Item<'a>>,
+}
+
+/// How much the model shall reason, and whether it tells of it.
+#[derive(Serialize)]
+struct Effort {
+    effort: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<&'static str>,
+}
+
+fn reasoning(request: &Request, entry: &ProviderEntry) -> Option<Effort> {
+    let plan = ThinkingPlan::new(request.thinking?, entry, &request.model);
+    match plan.level? {
+        (level, LevelValue::Effort(effort)) => {
+            let is_told = level > ThinkingLevel::Off && !entry.compat.no_reasoning_summary;
+            Some(Effort { effort, summary: is_told.then_some("auto") })
+        }
+        // The API has words only.
+        (_, LevelValue::Switch(_) | LevelValue::Budget(_)) => None,
+    }
 }
 
 #[derive(Serialize)]
@@ -118,6 +145,7 @@ struct Reasoning<'a> {
 struct Conversation<'a> {
     entry: &'a ProviderEntry,
     model: &'a str,
+    sends_images: bool,
     ids: ToolIds,
     items: Vec<Item<'a>>,
     /// Images of results, until the last result of their message is there.
@@ -129,6 +157,7 @@ impl<'a> Conversation<'a> {
         let mut conversation = Self {
             entry,
             model: &request.model,
+            sends_images: entry.sends_images(&request.model),
             ids: ToolIds::new(entry.compat.tool_ids),
             items: Vec::new(),
             images: Vec::new(),
@@ -181,7 +210,7 @@ impl<'a> Conversation<'a> {
                 ContentBlock::Text { text } => {
                     is_sendable(text).then_some(Part::InputText { text })
                 }
-                ContentBlock::Image { .. } if self.entry.compat.text_only => {
+                ContentBlock::Image { .. } if !self.sends_images => {
                     Some(Part::InputText { text: IMAGE_NOTE })
                 }
                 ContentBlock::Image { mime_type, data } => {
