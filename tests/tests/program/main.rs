@@ -9,6 +9,7 @@ mod faults;
 mod headless;
 mod inspection;
 mod models;
+mod network;
 mod secrets;
 mod tool_run;
 mod violations;
