@@ -86,6 +86,7 @@ impl Checker {
                 self.ended = true;
                 if self.open.is_empty() { Ok(()) } else { Err("an end with open blocks") }
             }
+            _ => Err("an event that the grammar does not have"),
         }
     }
 

@@ -258,7 +258,7 @@ fn outcome(message: &AssistantMessage) -> Outcome {
                 ContentBlock::Text { .. } => Some("text"),
                 ContentBlock::Thinking { .. } => Some("thinking"),
                 ContentBlock::ToolCall(_) => Some("tool_call"),
-                ContentBlock::Image { .. } | ContentBlock::Opaque { .. } => None,
+                _ => None,
             })
             .collect(),
         signatures: message.content.iter().filter_map(signature).collect(),
@@ -274,7 +274,7 @@ fn signature(block: &ContentBlock) -> Option<String> {
         ContentBlock::Thinking { signature, .. } => signature.as_deref(),
         ContentBlock::ToolCall(call) => call.signature.as_deref(),
         ContentBlock::Opaque { data, .. } => data["thoughtSignature"].as_str(),
-        ContentBlock::Text { .. } | ContentBlock::Image { .. } => None,
+        _ => None,
     };
     signature.map(in_one_alphabet)
 }

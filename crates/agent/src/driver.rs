@@ -352,16 +352,8 @@ impl Driver {
                 }
                 // Read to its end, which gives the connection back for the next turn.
                 StreamEvent::Done { .. } | StreamEvent::Error { .. } => ended = true,
-                StreamEvent::TextStart { .. }
-                | StreamEvent::TextDelta { .. }
-                | StreamEvent::TextEnd { .. }
-                | StreamEvent::ThinkingStart { .. }
-                | StreamEvent::ThinkingDelta { .. }
-                | StreamEvent::ThinkingEnd { .. }
-                | StreamEvent::ToolcallStart { .. }
-                | StreamEvent::ToolcallDelta { .. }
-                | StreamEvent::ToolcallEnd { .. }
-                | StreamEvent::Opaque { .. } => {
+                // Everything else is content, whatever kinds of blocks there will be.
+                _ => {
                     self.show_start(attempt);
                     attempt.begun = true;
                     self.emit(AgentEvent::MessageUpdate { message_id: id.clone(), event });

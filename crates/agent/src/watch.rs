@@ -275,7 +275,7 @@ fn partial_bytes(partial: &Partial) -> usize {
         .map(|block| match block {
             ContentBlock::Text { text } | ContentBlock::Thinking { text, .. } => text.len(),
             ContentBlock::Image { data, .. } => data.len(),
-            ContentBlock::ToolCall(_) | ContentBlock::Opaque { .. } => 0,
+            _ => 0,
         })
         .sum()
 }

@@ -50,6 +50,7 @@ impl Compat {
 /// The name of the cap on output tokens in Chat Completions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum MaxTokensField {
     /// The old name, which all hosts but OpenAI's reasoning models take.
     #[default]
@@ -61,6 +62,7 @@ pub enum MaxTokensField {
 /// The role of the system prompt in Chat Completions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum SystemRole {
     /// `system`, which every host takes.
     #[default]
@@ -72,6 +74,7 @@ pub enum SystemRole {
 /// When a model's own `reasoning_content` is sent back to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ReasoningReplay {
     /// Never: the host ignores or refuses it.
     #[default]
@@ -85,6 +88,7 @@ pub enum ReasoningReplay {
 /// Where Chat Completions says how much the model shall think.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ThinkingField {
     /// `reasoning_effort`, a word.
     #[default]
@@ -101,6 +105,7 @@ pub enum ThinkingField {
 /// The form of tool call ids that a host accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ToolIdForm {
     /// Letters, digits, `_` and `-`, up to the API's length.
     #[default]

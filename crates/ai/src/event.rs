@@ -14,6 +14,7 @@ use crate::message::{StopReason, ToolCall, Usage, Violation, is_false};
 /// One event of a model's stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum StreamEvent {
     /// An attempt failed before it brought anything and will be made again.
     Retry {

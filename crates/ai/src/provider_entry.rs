@@ -61,6 +61,7 @@ pub enum KeyNeed {
 
 /// Which header carries the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum AuthScheme {
     /// `authorization: Bearer KEY`.
     Bearer,

@@ -91,6 +91,7 @@ pub struct Thinking {
 /// In which form a model is told how much to think.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ThinkingForm {
     /// It does not think.
     Never,
@@ -146,6 +147,7 @@ impl TryFrom<Written> for Thinking {
 
 /// Thinking that cannot be told in its form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum InvalidThinking {
     /// The catalogue has none of this name.
     #[error("`{0}` is no way of thinking: expected a table or one of {names}", names = .1.join(", "))]

@@ -23,6 +23,7 @@ pub struct ModelName {
 
 /// A model that cannot be asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ModelError {
     /// The name is not of the form `PROVIDER/MODEL`.
     #[error("`{0}` is no model: expected PROVIDER/MODEL")]

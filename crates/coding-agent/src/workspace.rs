@@ -121,6 +121,7 @@ pub struct ResolvedPath {
 
 /// A directory that cannot be a workspace's.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum WorkspaceError {
     /// Nothing is there.
     #[error("{} does not exist", .path.display())]

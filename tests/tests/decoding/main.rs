@@ -92,6 +92,7 @@ fn shown_block(block: &ContentBlock) -> String {
         }
         ContentBlock::Opaque { api, data } => format!("opaque[{api} {data}]"),
         ContentBlock::Image { .. } => "image".to_owned(),
+        other => format!("{other:?}"),
     }
 }
 

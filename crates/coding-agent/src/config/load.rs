@@ -45,6 +45,7 @@ pub struct LoadedConfig {
 
 /// A source that cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// The file is there and cannot be read.
     #[error("cannot read {}: {source}", .path.display())]

@@ -160,13 +160,13 @@ fn facts(model: &ModelInfo) -> String {
     }
     if let Some(thinking) = &model.thinking {
         match thinking.form {
-            ThinkingForm::Never => {}
             ThinkingForm::Always => facts.push("always thinks".to_owned()),
             ThinkingForm::Budget | ThinkingForm::Effort | ThinkingForm::Switch => {
                 let levels: Vec<&str> =
                     thinking.levels.keys().map(|level| level.as_str()).collect();
                 facts.push(format!("thinking {}", levels.join("|")));
             }
+            _ => {}
         }
     }
     facts.join(", ")

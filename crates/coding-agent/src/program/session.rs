@@ -186,9 +186,7 @@ fn load_config(
     sources.load().map_err(|error| {
         let hint = match &error {
             ConfigError::Unreadable { .. } => "mend it, or move it out of the way",
-            ConfigError::Invalid { .. } => {
-                "`coding-agent config schema` has all keys and their types"
-            }
+            _ => "`coding-agent config schema` has all keys and their types",
         };
         Failure::usage(error).hint(hint)
     })

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// A path argument that names nothing that could be opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PathError {
     /// No text.
     #[error("the path is empty")]
