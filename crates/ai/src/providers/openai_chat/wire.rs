@@ -23,6 +23,7 @@ pub(super) struct Chunk<'a> {
     /// Groq's own corner, which holds the usage on some of its endpoints.
     pub(super) x_groq: Maybe<Groq>,
     pub(super) error: Present,
+    pub(super) errors: Present,
     /// `error` on hosts that send the error without a wrapper.
     pub(super) object: Text<'a>,
     #[serde(rename = "type")]
@@ -61,6 +62,7 @@ pub(super) struct Delta<'a> {
     pub(super) reasoning_content: Text<'a>,
     pub(super) reasoning: Text<'a>,
     pub(super) reasoning_text: Text<'a>,
+    pub(super) thinking: Text<'a>,
     pub(super) reasoning_opaque: Text<'a>,
     pub(super) reasoning_details: List<Value>,
     pub(super) refusal: Text<'a>,
@@ -131,6 +133,8 @@ struct WirePart<'a> {
     kind: Text<'a>,
     text: Text<'a>,
     thinking: Content<'a>,
+    /// What a part of the kind `reasoning` has in place of `thinking`.
+    summary: Content<'a>,
     signature: Text<'a>,
 }
 
@@ -161,17 +165,16 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
                 while let Some(item) = items.next_element::<Maybe<WirePart<'a>>>()? {
                     let Some(item) = item.0 else { continue };
                     match item.kind.as_str() {
-                        "text" => parts.push(Part::Text(item.text.0)),
-                        "thinking" => {
-                            let text = item
-                                .thinking
-                                .0
-                                .into_iter()
-                                .map(Part::into_text)
-                                .collect::<String>();
+                        "text" | "output_text" | "summary_text" | "" => {
+                            parts.push(Part::Text(item.text.0));
+                        }
+                        "thinking" | "reasoning" => {
+                            let inner = item.thinking.0.into_iter().chain(item.summary.0);
+                            let text = inner.map(Part::into_text).collect::<String>();
                             let signature = item.signature.0;
                             parts.push(Part::Thinking { text: Cow::Owned(text), signature });
                         }
+                        // References, media and what is to come: the text is whole without them.
                         _ => {}
                     }
                 }

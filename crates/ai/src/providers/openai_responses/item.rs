@@ -3,7 +3,7 @@
 //! Text that was streamed stands; what an item's end repeats is used only where nothing was
 //! streamed. Knows nothing of where items come from and in which order.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::providers::blocks::{Blocks, Handle, Prose};
 
@@ -86,7 +86,14 @@ impl CallForm {
                 }
             },
             Self::Text => text(item, "input").to_owned(),
-            Self::Object(key) => item.get(key).map(Value::to_string).unwrap_or_default(),
+            Self::Object(key) => match item.get(key) {
+                Some(object) => object.to_string(),
+                // A list of them, which is no object, goes under its name.
+                None => match item.get("actions") {
+                    Some(list) => json!({ "actions": list }).to_string(),
+                    None => String::new(),
+                },
+            },
         }
     }
 }
