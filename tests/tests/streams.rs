@@ -141,6 +141,13 @@ fn check(
     if decode(api, &options, body.chunks(1)) != whole {
         return Err("byte by byte differs".to_owned());
     }
+    if framing == Framing::Sse {
+        for (form, body) in other_forms(&body) {
+            if decode(api, &options, [&body[..]]) != whole {
+                return Err(format!("{form} differs"));
+            }
+        }
+    }
     let positions = body.len().saturating_sub(1);
     let (splits, tried) = match SPLIT_BUDGET / body.len().max(1) {
         _ if body.len() > EVERY_SPLIT => (Splits::None, 0),
@@ -155,6 +162,24 @@ fn check(
         }
     }
     Ok(splits)
+}
+
+/// The same events as other hosts frame them (SPEC M4).
+fn other_forms(body: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
+    let Ok(text) = std::str::from_utf8(body) else { return Vec::new() };
+    let text = text.replace("\r\n", "\n");
+    let mut forms = vec![
+        ("CRLF", text.replace('\n', "\r\n")),
+        ("CR", text.replace('\n', "\r")),
+        ("no space", text.replace("\ndata: ", "\ndata:").replace("\nevent: ", "\nevent:")),
+        ("a byte-order mark", format!("\u{feff}{text}")),
+        ("comments", text.replace("\n\n", "\n\n: here\n\n")),
+    ];
+    // Where events have names, those without a blank line between them have one name.
+    if !text.contains("event:") {
+        forms.push(("no blank lines", text.replace("\n\n", "\n")));
+    }
+    forms.into_iter().map(|(form, text)| (form, text.into_bytes())).collect()
 }
 
 fn decode<'a>(
