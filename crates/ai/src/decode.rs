@@ -329,15 +329,21 @@ impl Stray {
 /// The error of a body that is neither a stream nor an answer.
 fn no_stream(body: &[u8]) -> ProviderError {
     let what = match body {
-        [b'{' | b'[', ..] => "JSON",
-        [b'<', ..] => "HTML",
-        _ => "text",
+        [b'{' | b'[', ..] => "JSON".to_owned(),
+        [b'<', ..] => "HTML".to_owned(),
+        text => format!(
+            "`{}`",
+            String::from_utf8_lossy(text).chars().take(MAX_QUOTED).collect::<String>()
+        ),
     };
     ProviderError::new(
         ErrorKind::MalformedStream,
         format!("the body is {what}, not a stream of events"),
     )
 }
+
+/// How much is quoted of a body that is plain text: enough to recognise who said it.
+const MAX_QUOTED: usize = 200;
 
 fn malformed(error: &dyn std::error::Error) -> ProviderError {
     ProviderError::new(ErrorKind::MalformedStream, error.to_string())

@@ -471,7 +471,10 @@ const FULL_WINDOW: &[&str] = &[
     "maximum prompt length",
     "model token limit",
     "input token count",
-    "input tokens exceeded",
+    "input tokens exceed",
+    "token limit exceeded",
+    "exceeds model context",
+    "context overflow",
     "total length of all messages is too long",
     "reduce the length of the messages",
     "range of input length should be",
@@ -713,6 +716,11 @@ mod tests {
             (
                 400,
                 r#"{"error":{"message":"m","code":"model_max_prompt_tokens_exceeded"}}"#,
+                ContextOverflow,
+            ),
+            (
+                400,
+                r#"{"error":{"message":"Input tokens exceed the configured limit of 8 tokens."}}"#,
                 ContextOverflow,
             ),
             (400, r#"{"error":"the input length exceeds the context length"}"#, ContextOverflow),

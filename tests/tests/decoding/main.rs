@@ -251,9 +251,10 @@ fn chats() -> Vec<Chat> {
                 ),
                 delta(r#""content":[{"text":"a"},{"type":"image_url","image_url":{"url":"x"}}]"#),
                 delta(r#""thinking":"u""#),
+                delta(r#""content":{"type":"text","text":"b"}"#),
                 end("stop"),
             ],
-            "think[t] text[a] think[u] stop(stop)",
+            "think[t] text[a] think[u] text[b] stop(stop)",
         ),
         chat(
             "message in place of deltas",
@@ -367,9 +368,10 @@ fn chats() -> Vec<Chat> {
                     r#""index":2,"id":"e","function":{"name":"f","arguments":"\"{\\\"x\\\":1}\""}"#,
                 ),
                 call(r#""index":3,"id":"g","function":{"name":"f","arguments":""}"#),
+                call(r#""index":4,"id":"h","function":{"name":"f","arguments":[1,"x"]}"#),
                 end("length"),
             ],
-            r#"call[c f raw [1]] call[d f raw {"x":] call[e f {"x":1} noted] call[g f {}] length(length)"#,
+            r#"call[c f raw [1]] call[d f raw {"x":] call[e f {"x":1} noted] call[g f {}] call[h f raw [1,"x"]] length(length)"#,
         ),
         chat(
             "the form before tool calls",
@@ -654,11 +656,9 @@ fn bodies_that_are_no_stream_are_typed_errors() {
     check("cut", Api::OpenaiChat, &options, cut.as_bytes(), "text[a] error truncated_stream");
 }
 
-/// A host that does not stream answers with one JSON object: SPEC M4, M5, M6, M7, M10, M11.
-#[test]
-fn a_whole_answer_is_decoded_like_its_stream() {
-    let options = options(Compat::default(), Framing::Sse);
-    for (api, answer, expected) in [
+/// Whole answers, and what they come to.
+fn answers() -> Vec<(Api, &'static str, &'static str)> {
+    vec![
         (
             Api::OpenaiChat,
             r#"{"object":"chat.completion","model":"wire","choices":[{"index":0,
@@ -707,6 +707,11 @@ fn a_whole_answer_is_decoded_like_its_stream() {
             "length(incomplete:max_output_tokens)",
         ),
         (
+            Api::OpenaiResponses,
+            r#"{"object":"response","status":"queued","output":[]}"#,
+            "error(queued) malformed_stream",
+        ),
+        (
             Api::GoogleGenerate,
             r#"{"candidates":[{"content":{"parts":[{"text":"t","thought":true},{"text":"a"},
                     {"functionCall":{"name":"f","args":{"x":1}}}]},"finishReason":"STOP"}],
@@ -714,7 +719,14 @@ fn a_whole_answer_is_decoded_like_its_stream() {
                 "modelVersion":"wire"}"#,
             r#"think[t] text[a] call[call_2 f {"x":1}] tool_use(STOP) 3+0r+0w>2(0t)"#,
         ),
-    ] {
+    ]
+}
+
+/// A host that does not stream answers with one JSON object: SPEC M4, M5, M6, M7, M10, M11.
+#[test]
+fn a_whole_answer_is_decoded_like_its_stream() {
+    let options = options(Compat::default(), Framing::Sse);
+    for (api, answer, expected) in answers() {
         for (form, body) in [
             ("pretty", answer.to_owned()),
             ("marked", format!("\u{feff}{answer}\r\n")),
@@ -819,9 +831,11 @@ fn a_long_stream_costs_what_it_is_long() {
     }
 }
 
-/// The payloads as this framing has them; nobody frames by hand what Amazon frames.
-fn framed(framing: Framing, payloads: &[&str]) -> Vec<u8> {
+/// The payloads as this framing has them, or with none around them; nobody frames by hand what Amazon
+/// frames.
+fn framed(framing: Framing, is_bare: bool, payloads: &[&str]) -> Vec<u8> {
     match framing {
+        _ if is_bare => payloads.concat().into_bytes(),
         Framing::Ndjson => payloads.join("\n").into_bytes(),
         _ => body(payloads).into_bytes(),
     }
@@ -881,6 +895,7 @@ proptest! {
         stream in any::<prop::sample::Index>(),
         framing in prop_oneof![Just(Framing::Sse), Just(Framing::Ndjson), Just(Framing::AwsEventStream)],
         thinking_tags in any::<bool>(),
+        is_bare in any::<bool>(),
         damages in damages(),
         splits in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
     ) {
@@ -892,10 +907,13 @@ proptest! {
         ]
         .into_iter()
         .flat_map(|(api, streams)| streams.into_iter().map(move |stream| (api, stream)))
+        .chain(answers().into_iter().map(|(api, answer, expected)| {
+            (api, chat("whole", &[answer.to_owned()], expected))
+        }))
         .collect();
         let (api, chat) = stream.get(&streams);
         let chunks: Vec<&str> = chat.chunks.iter().map(String::as_str).collect();
-        let body = damaged(framed(framing, &chunks), &damages);
+        let body = damaged(framed(framing, is_bare, &chunks), &damages);
         let mut compat = Compat::default();
         compat.thinking_tags = thinking_tags;
         let options = options(compat, framing);

@@ -48,6 +48,11 @@ pub(super) fn responses() -> Vec<Chat> {
         chat("after the end", &[completed(), text(0, "a")], "stop(completed)"),
         chat("no status", &[raw(r#"{"type":"response.completed"}"#)], "stop(completed)"),
         chat(
+            "a status that lags behind",
+            &[raw(r#"{"type":"response.completed","response":{"status":"in_progress"}}"#)],
+            "stop(completed)",
+        ),
+        chat(
             "the cap",
             &[
                 text(0, "a"),
@@ -321,9 +326,10 @@ pub(super) fn responses() -> Vec<Chat> {
                 ),
                 done(1, r#""type":"function_call","call_id":"c","name":"f","arguments":{"x":2}"#),
                 done(2, r#""type":"function_call","call_id":"","name":"f","arguments":"""#),
+                done(3, r#""type":"function_call","call_id":"d","name":"f","arguments":[1]"#),
                 completed(),
             ],
-            r#"call[c f {"x":1}] call[c_2 f {"x":2}] call[call_2 f {}] tool_use(completed)"#,
+            r#"call[c f {"x":1}] call[c_2 f {"x":2}] call[call_2 f {}] call[d f raw [1]] tool_use(completed)"#,
         ),
         chat(
             "arguments before the call",

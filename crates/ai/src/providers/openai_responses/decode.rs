@@ -90,7 +90,7 @@ impl Decoder {
             "response.cancelled" => Some("cancelled"),
             _ => None,
         };
-        if let Some(ending) = ending {
+        if ending.is_some() {
             let response = event.response.0.unwrap_or_default();
             return self.end(ending, response, blocks);
         }
@@ -100,7 +100,7 @@ impl Decoder {
         match kind {
             "" if event.object.as_str() == "response" => {
                 if let Ok(Maybe(Some(response))) = serde_json::from_slice(payload.data) {
-                    self.end("completed", response, blocks);
+                    self.end(None, response, blocks);
                 }
             }
             "error" | "response.error" => {
@@ -362,7 +362,7 @@ impl Decoder {
 
     /// The response is there as far as it will be. Its output is read where the stream did not
     /// bring it: some hosts leave it empty, others bring nothing, or not all, before it.
-    fn end(&mut self, ending: &str, mut response: Response<'_>, blocks: &mut Blocks) {
+    fn end(&mut self, ending: Option<&str>, mut response: Response<'_>, blocks: &mut Blocks) {
         self.note(&response, blocks);
         let was_streamed = self.any;
         let (mut messages, mut calls) = (0, 0);
@@ -390,7 +390,12 @@ impl Decoder {
         for open in self.open.drain(..) {
             open.item.abandon(blocks);
         }
-        let status = if response.status.is_empty() { ending } else { response.status.as_str() };
+        let status = match response.status.as_str() {
+            // A host that forgot to say so in the response says it in the event.
+            "" => ending.unwrap_or("completed"),
+            behind @ ("queued" | "in_progress") => ending.unwrap_or(behind),
+            status => status,
+        };
         let details = response.incomplete_details.0.unwrap_or_default();
         let reason = details.reason.as_str();
         let stop_raw =

@@ -79,11 +79,12 @@ impl CallForm {
         match self {
             Self::Json => match item.get("arguments") {
                 Some(Value::String(text)) => text.clone(),
-                // Some hosts put the object itself where its text belongs.
-                Some(object @ Value::Object(_)) => object.to_string(),
-                Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_)) | None => {
-                    String::new()
-                }
+                Some(Value::Null) | None => String::new(),
+                // Some hosts put the object itself where its text belongs. Where it is none, what is
+                // wrong with it is said when it is parsed.
+                Some(
+                    json @ (Value::Object(_) | Value::Array(_) | Value::Bool(_) | Value::Number(_)),
+                ) => json.to_string(),
             },
             Self::Text => text(item, "input").to_owned(),
             Self::Object(key) => match item.get(key) {
