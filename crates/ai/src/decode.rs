@@ -262,8 +262,8 @@ impl Payloads {
     }
 
     /// Makes something of the lines that had no place. Beside a stream's payloads only JSON that says
-    /// so is an error; alone they are what the host sent in place of a stream: an error, or the whole
-    /// answer as one object.
+    /// so is an error; alone they are what the host sent in place of a stream: an error, the whole
+    /// answer as one object, or the payloads of a stream without anything around them.
     fn take_stray(&mut self) {
         let stray = std::mem::take(&mut self.stray).0;
         let body = stray.trim_ascii();
@@ -277,9 +277,14 @@ impl Payloads {
         if body.first() != Some(&b'{') {
             return self.blocks.fail(no_stream(body));
         }
-        let is_cut = serde_json::from_slice::<IgnoredAny>(body).is_err_and(|error| error.is_eof());
-        self.payload(Payload { name: "", data: body, terminated: !is_cut });
-        if !is_cut && self.blocks.is_empty() && self.blocks.stop_raw.is_none() {
+        let mut whole = Payload { name: "", data: body, terminated: false };
+        if let Some(payloads) = payload::one_a_line(whole) {
+            return payloads.for_each(|payload| self.payload(payload));
+        }
+        whole.terminated =
+            !serde_json::from_slice::<IgnoredAny>(body).is_err_and(|error| error.is_eof());
+        self.payload(whole);
+        if whole.terminated && self.blocks.is_empty() && self.blocks.stop_raw.is_none() {
             self.blocks.fail(no_stream(body));
         }
     }

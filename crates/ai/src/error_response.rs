@@ -305,6 +305,7 @@ const WORDS: &[(ErrorKind, &[&str])] = &[
             "content_policy_violation",
             "responsibleaipolicyviolation",
             "contentpolicyviolationerror",
+            "moderation_blocked",
             "data_inspection_failed",
             "datainspectionfailed",
             "1301",
@@ -410,7 +411,9 @@ const WORDS: &[(ErrorKind, &[&str])] = &[
             "rate_limit_exceeded",
             "rate_limit_reached_error",
             "rate_limited",
+            "rate_limit",
             "too_many_requests",
+            "too_many_requests_error",
             "resource_exhausted",
             "throttlingexception",
             "throttling",
@@ -427,7 +430,11 @@ const WORDS: &[(ErrorKind, &[&str])] = &[
 
 /// Words that hosts also use for other things, and so count only without a status.
 const GENERIC_WORDS: &[(ErrorKind, &[&str])] = &[
-    (ErrorKind::Overloaded, &["unavailable", "unavailable_error"]),
+    (
+        ErrorKind::Overloaded,
+        &["unavailable", "unavailable_error", "service_unavailable", "overloaded"],
+    ),
+    (ErrorKind::Timeout, &["timeout", "gateway_timeout"]),
     (
         ErrorKind::InvalidRequest,
         &[
@@ -494,6 +501,14 @@ const FULL_WINDOW: &[&str] = &[
     "exceeds the model's context",
 ];
 
+/// How a filter is said by hosts that answer it like any bad request. All lower case.
+const FILTERED: &[&str] = &[
+    "content filtering policy",
+    "content management policy",
+    "flagged as potentially violating",
+    "violates usage guidelines",
+];
+
 /// How an empty account is said in prose. All lower case.
 const NO_CREDIT: &[&str] = &[
     "credit balance is too low",
@@ -532,6 +547,9 @@ fn classify(status: Option<u16>, facts: &Facts) -> ErrorKind {
     }
     if says(NO_CREDIT) {
         return ErrorKind::Quota;
+    }
+    if matches!(status, None | Some(400 | 403 | 422)) && says(FILTERED) {
+        return ErrorKind::ContentFilter;
     }
     if matches!(status, None | Some(400 | 422)) {
         if says(BAD_KEY) {
@@ -773,6 +791,16 @@ mod tests {
             (400, r#"{"error":{"code":"model_decommissioned","message":"m"}}"#, NotFound),
             // A filter.
             (400, r#"{"error":{"code":"DataInspectionFailed","message":"m"}}"#, ContentFilter),
+            (
+                400,
+                r#"{"error":{"type":"invalid_request_error","message":"Output blocked by content filtering policy"}}"#,
+                ContentFilter,
+            ),
+            (
+                400,
+                r#"{"error":{"code":"invalid_prompt","message":"flagged as potentially violating our policy"}}"#,
+                ContentFilter,
+            ),
             (
                 403,
                 r#"{"error":{"code":403,"message":"m","metadata":{"reasons":["x"],"flagged_input":"y"}}}"#,

@@ -649,6 +649,28 @@ fn bodies_that_are_no_stream_are_typed_errors() {
             check(body, api, &options, body.as_bytes(), expected);
         }
     }
+    for (payload, expected) in [
+        (r#"{"error":"busy"}"#, "error server"),
+        (r#"{"error":{"message":"busy","status":"UNAVAILABLE"}}"#, "error overloaded"),
+        (r#"{"detail":"busy"}"#, "error server"),
+        (r#"{"detail":[{"msg":"busy"}],"status":422}"#, "error invalid_request"),
+        (r#"{"message":"busy","code":429}"#, "error rate_limit"),
+        (r#"{"code":"429","msg":"busy"}"#, "error rate_limit"),
+        (r#"{"object":"error","message":"busy","type":"overloaded"}"#, "error overloaded"),
+        (r#"{"success":false,"errors":[{"code":429,"message":"busy"}]}"#, "error rate_limit"),
+        (r#"[{"error":{"code":503,"message":"busy"}}]"#, "error overloaded"),
+    ] {
+        for api in Api::ALL {
+            for stream in [
+                payload.to_owned(),
+                body(&[payload]),
+                format!("event: error\ndata: {payload}\n\n"),
+                format!("data: {{}}\n\n{payload}\n"),
+            ] {
+                check(&stream, api, &options, stream.as_bytes(), expected);
+            }
+        }
+    }
     let appended =
         "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n{\"error\": {\"code\": 429}}\n";
     check("appended", Api::OpenaiChat, &options, appended.as_bytes(), "text[a] error rate_limit");

@@ -153,11 +153,16 @@ fn is_error(value: &Value) -> bool {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return false,
     };
     let says_error = |key: &str| object.get(key).and_then(Value::as_str) == Some("error");
-    let has_text = |key: &str| object.get(key).is_some_and(Value::is_string);
+    let has_text = |key: &&str| object.get(*key).is_some_and(Value::is_string);
+    let has_list =
+        |key: &str| object.get(key).and_then(Value::as_array).is_some_and(|list| !list.is_empty());
     object.get("error").is_some_and(|error| !error.is_null())
+        || has_list("errors")
         || says_error("object")
         || says_error("type")
-        || has_text("message")
-        || has_text("Message")
+        || MESSAGES.iter().any(has_text)
         || object.get("detail").is_some_and(|detail| !detail.is_null())
 }
+
+/// Fields that nothing but an error has at the top.
+const MESSAGES: [&str; 5] = ["message", "Message", "msg", "error_message", "error_msg"];

@@ -113,8 +113,10 @@ impl Decoder {
             "error" => self.fail(blocks, error_response::from_body(None, &[], payload.data)),
             // Pings, and whatever the API will come to send.
             _ => {
-                if event.error.0 {
-                    self.fail(blocks, error_response::from_body(None, &[], payload.data));
+                let may_be_error =
+                    event.error.0 || event.kind.is_empty() || event.object.as_str() == "error";
+                if may_be_error && let Some(error) = payload::error_in(payload.data) {
+                    self.fail(blocks, error);
                 }
             }
         }

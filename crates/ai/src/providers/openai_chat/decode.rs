@@ -132,12 +132,11 @@ impl Decoder {
         let groq = chunk.x_groq.0.unwrap_or_default();
         self.count(&groq.usage, blocks);
         let is_error = chunk.error.0
-            || chunk.errors.0
             || groq.error.0
             || payload.name == "error"
             || chunk.object.as_str() == "error"
             || chunk.kind.as_str() == "error"
-            || (chunk.choices.is_none() && (!chunk.message.is_empty() || chunk.detail.0));
+            || (chunk.choices.is_none() && payload::error_in(payload.data).is_some());
         if is_error && self.error.is_none() {
             self.error = Some(error_of(payload.data, groq.error.0 && !chunk.error.0));
         }

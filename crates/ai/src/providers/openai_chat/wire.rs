@@ -23,13 +23,10 @@ pub(super) struct Chunk<'a> {
     /// Groq's own corner, which holds the usage on some of its endpoints.
     pub(super) x_groq: Maybe<Groq>,
     pub(super) error: Present,
-    pub(super) errors: Present,
     /// `error` on hosts that send the error without a wrapper.
     pub(super) object: Text<'a>,
     #[serde(rename = "type")]
     pub(super) kind: Text<'a>,
-    pub(super) message: Text<'a>,
-    pub(super) detail: Present,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -181,11 +181,13 @@ impl Decoder {
             // Created, queued, in progress, keep-alives, what the host's own tools are doing, and
             // whatever the API will come to send.
             _ => {
+                // A tool that the host runs may fail, and the response goes on.
+                let may_be_error = !kind.starts_with("response.")
+                    && (event.error.0 || event.kind.is_empty() || event.object.as_str() == "error");
                 if let Some(response) = &event.response.0 {
                     self.note(response, blocks);
-                } else if event.error.0 && !kind.starts_with("response.") {
-                    // A tool that the host runs may fail, and the response goes on.
-                    self.fail(blocks, error_response::from_body(None, &[], payload.data));
+                } else if may_be_error && let Some(error) = payload::error_in(payload.data) {
+                    self.fail(blocks, error);
                 }
             }
         }
