@@ -141,6 +141,13 @@ fn check(
     if decode(api, &options, body.chunks(1)) != whole {
         return Err("byte by byte differs".to_owned());
     }
+    if framing == Framing::Sse {
+        for (form, body) in other_forms(&body) {
+            if decode(api, &options, [&body[..]]) != whole {
+                return Err(format!("{form} differs"));
+            }
+        }
+    }
     let positions = body.len().saturating_sub(1);
     let (splits, tried) = match SPLIT_BUDGET / body.len().max(1) {
         _ if body.len() > EVERY_SPLIT => (Splits::None, 0),
@@ -155,6 +162,24 @@ fn check(
         }
     }
     Ok(splits)
+}
+
+/// The same events as other hosts frame them (SPEC M4).
+fn other_forms(body: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
+    let Ok(text) = std::str::from_utf8(body) else { return Vec::new() };
+    let text = text.replace("\r\n", "\n");
+    let mut forms = vec![
+        ("CRLF", text.replace('\n', "\r\n")),
+        ("CR", text.replace('\n', "\r")),
+        ("no space", text.replace("\ndata: ", "\ndata:").replace("\nevent: ", "\nevent:")),
+        ("a byte-order mark", format!("\u{feff}{text}")),
+        ("comments", text.replace("\n\n", "\n\n: here\n\n")),
+    ];
+    // Where events have names, those without a blank line between them have one name.
+    if !text.contains("event:") {
+        forms.push(("no blank lines", text.replace("\n\n", "\n")));
+    }
+    forms.into_iter().map(|(form, text)| (form, text.into_bytes())).collect()
 }
 
 fn decode<'a>(
@@ -189,17 +214,22 @@ struct Outcome {
     /// response's end brings each encrypted anew.
     ciphers: usize,
     calls: Vec<Call>,
-    order: Vec<&'static str>,
-    /// Google's signatures, in order; the other APIs' recordings have them in forms of their own.
+    /// Every block that shows, with its text.
+    order: Vec<(&'static str, String)>,
+    /// Signatures and redacted thinking, in order; Chat's and Responses' have forms of their own.
     signatures: Vec<String>,
     stop: Vec<StopReason>,
     stop_raw: Option<String>,
     has_error: bool,
+    /// The host's own words, where the stream holds an error.
+    error: Option<String>,
     usage: Usage,
 }
 
 #[derive(Debug, PartialEq)]
 struct Call {
+    /// The wire's own id, where it has one.
+    id: Option<String>,
     name: String,
     /// The arguments, or the text that is none.
     arguments: Result<Value, String>,
@@ -212,9 +242,22 @@ fn compare(message: &AssistantMessage, expected: &Value) -> Result<(), String> {
     if wanted.model.is_none() {
         got.model = None;
     }
-    if message.api != Api::GoogleGenerate.as_str() {
+    let api = Api::from_str(&message.api).expect("an API");
+    if matches!(api, Api::OpenaiChat | Api::OpenaiResponses) {
         got.signatures.clear();
         wanted.signatures.clear();
+    }
+    if wanted
+        .error
+        .as_ref()
+        .is_none_or(|wanted| got.error.as_ref().is_some_and(|got| got.contains(wanted)))
+    {
+        got.error.clone_from(&wanted.error);
+    }
+    for (got, wanted) in got.calls.iter_mut().zip(&wanted.calls) {
+        if wanted.id.is_none() {
+            got.id = None;
+        }
     }
     if got.stop.iter().all(|stop| wanted.stop.contains(stop)) {
         got.stop.clone_from(&wanted.stop);
@@ -244,6 +287,7 @@ fn outcome(message: &AssistantMessage) -> Outcome {
         calls: message
             .tool_calls()
             .map(|call| Call {
+                id: Some(call.id.clone()),
                 name: call.name.clone(),
                 arguments: match &call.raw_arguments {
                     Some(raw) => Err(raw.clone()),
@@ -255,9 +299,9 @@ fn outcome(message: &AssistantMessage) -> Outcome {
             .content
             .iter()
             .filter_map(|block| match block {
-                ContentBlock::Text { .. } => Some("text"),
-                ContentBlock::Thinking { .. } => Some("thinking"),
-                ContentBlock::ToolCall(_) => Some("tool_call"),
+                ContentBlock::Text { text } => Some(("text", text.clone())),
+                ContentBlock::Thinking { text, .. } => Some(("thinking", text.clone())),
+                ContentBlock::ToolCall(call) => Some(("tool_call", call.name.clone())),
                 _ => None,
             })
             .collect(),
@@ -265,6 +309,7 @@ fn outcome(message: &AssistantMessage) -> Outcome {
         stop: vec![message.stop_reason],
         stop_raw: message.stop_raw.clone(),
         has_error: message.error.is_some(),
+        error: message.error.as_ref().map(|error| error.message.clone()),
         usage: message.usage,
     }
 }
@@ -309,6 +354,7 @@ fn expected_outcome(expected: &Value) -> Outcome {
         calls: list("tool_calls")
             .iter()
             .map(|call| Call {
+                id: call["id"].as_str().filter(|id| !id.is_empty()).map(str::to_owned),
                 name: call["name"].as_str().unwrap_or_default().to_owned(),
                 arguments: match &call["arguments"] {
                     Value::Null => {
@@ -321,9 +367,12 @@ fn expected_outcome(expected: &Value) -> Outcome {
         order: list("blocks").iter().filter_map(expected_kind).collect(),
         signatures: list("blocks")
             .iter()
-            .filter_map(|block| block["signature"].as_str().map(in_one_alphabet))
+            .filter_map(|block| block["signature"].as_str().or(block["data"].as_str()))
+            .filter(|signature| !signature.is_empty())
+            .map(in_one_alphabet)
             .collect(),
         has_error: has_error || stop == [StopReason::Error],
+        error: expected["error"]["message"].as_str().map(str::to_owned),
         stop,
         stop_raw: expected["stop"]["raw"].as_str().map(str::to_owned),
         usage: expected_usage(&expected["usage"]["neutral"]),
@@ -331,13 +380,14 @@ fn expected_outcome(expected: &Value) -> Outcome {
 }
 
 /// The kind of an expected block, if it shows here: an empty one does not (SPEC M8).
-fn expected_kind(block: &Value) -> Option<&'static str> {
-    let has = |key: &str| block[key].as_str().is_some_and(|text| !text.is_empty());
+fn expected_kind(block: &Value) -> Option<(&'static str, String)> {
+    let text = |key: &str| block[key].as_str().unwrap_or_default().to_owned();
+    let has = |key: &str| !text(key).is_empty();
     match block["type"].as_str()? {
-        "text" | "refusal" => has("text").then_some("text"),
-        "thinking" => (has("text") || has("signature")).then_some("thinking"),
-        "redacted_thinking" => Some("thinking"),
-        "tool_call" => Some("tool_call"),
+        "text" | "refusal" => has("text").then(|| ("text", text("text"))),
+        "thinking" => (has("text") || has("signature")).then(|| ("thinking", text("text"))),
+        "redacted_thinking" => Some(("thinking", String::new())),
+        "tool_call" => Some(("tool_call", text("name"))),
         _ => None,
     }
 }

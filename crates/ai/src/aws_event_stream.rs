@@ -113,18 +113,22 @@ fn open_frame(frame: &[u8], sink: &mut dyn FnMut(Frame<'_>)) -> Result<(), BadFr
         .ok_or(BadFrame::Length)?;
     let mut kind = "";
     let mut exception = "";
+    let mut message = "";
     let mut rest = headers;
     while !rest.is_empty() {
         let (name, value, after) = header(rest).ok_or(BadFrame::Headers)?;
         match name {
             ":message-type" => kind = value,
+            ":error-message" => message = value,
             ":exception-type" | ":error-code" => exception = value,
             _ => {}
         }
         rest = after;
     }
     if kind == "exception" || kind == "error" {
-        sink(Frame::Exception { kind: exception, body: payload });
+        // An exception has a body; an error has its message among the headers.
+        let body = if payload.is_empty() { message.as_bytes() } else { payload };
+        sink(Frame::Exception { kind: exception, body });
         return Ok(());
     }
     match serde_json::from_slice::<Maybe<Wrapped<'_>>>(payload) {
@@ -248,16 +252,23 @@ mod tests {
         let event = [(":message-type", "event"), (":event-type", "chunk")];
         let exception =
             [(":message-type", "exception"), (":exception-type", "throttlingException")];
+        let error = [
+            (":message-type", "error"),
+            (":error-code", "internalFailure"),
+            (":error-message", "no"),
+        ];
         let body = [
             frame(&event, br#"{"bytes":"eyJhIjoxfQ==","p":"abc"}"#),
             frame(&event, br#"{"plain":true}"#),
             frame(&exception, br#"{"message":"slow"}"#),
+            frame(&error, b""),
         ]
         .concat();
         let expected = Ok(vec![
             r#"{"a":1}"#.to_owned(),
             r#"{"plain":true}"#.to_owned(),
             r#"throttlingException: {"message":"slow"}"#.to_owned(),
+            "internalFailure: no".to_owned(),
         ]);
         assert_eq!(decode([&body[..]]), expected);
         assert_eq!(decode(body.chunks(1)), expected);

@@ -2,7 +2,8 @@
 //!
 //! Joins a framing (how payloads are cut out of bytes) with an API (what payloads mean). Bytes may
 //! come in any pieces; the events are the same. Any bytes at all give a stream of the event grammar
-//! with exactly one end. What is held is bounded by named limits.
+//! with exactly one end. What is held is bounded by named limits. A host that does not stream and
+//! answers with one JSON object is decoded as well: that object is the one payload of its stream.
 //!
 //! ```
 //! use ai::{Api, DecodeOptions, StreamDecoder, StreamEvent};
@@ -17,6 +18,8 @@
 
 use std::str::FromStr;
 
+use serde::de::IgnoredAny;
+
 use crate::api::Api;
 use crate::aws_event_stream::{AwsEventStream, Frame};
 use crate::compat::Compat;
@@ -24,7 +27,7 @@ use crate::error::{ErrorKind, ProviderError};
 use crate::error_response;
 use crate::event::StreamEvent;
 use crate::json_array::JsonArray;
-use crate::lines::{Lines, TooLong};
+use crate::lines::{Lines, MAX_LINE_BYTES, TooLong};
 use crate::providers::blocks::Blocks;
 use crate::providers::payload::{self, Payload};
 use crate::providers::{anthropic_messages, google_generate, openai_chat, openai_responses};
@@ -198,7 +201,11 @@ impl Payloads {
     fn item(&mut self, item: SseItem<'_>) {
         match item {
             SseItem::Event { name, data, terminated } => {
-                self.payload(Payload { name, data, terminated });
+                let event = Payload { name, data, terminated };
+                match payload::one_a_line(event) {
+                    Some(payloads) => payloads.for_each(|payload| self.payload(payload)),
+                    None => self.payload(event),
+                }
             }
             SseItem::Stray(line) => self.stray_line(line),
         }
@@ -210,7 +217,7 @@ impl Payloads {
             && matches!(self.api, ApiDecoder::GoogleGenerate(_))
             && line.trim_ascii_start().first() == Some(&b'[');
         if self.array.is_none() && !begins {
-            self.stray.push(line);
+            self.stray.push(line, self.any);
             return;
         }
         let mut array = self.array.take().unwrap_or_default();
@@ -254,13 +261,39 @@ impl Payloads {
         }
     }
 
+    /// Makes something of the lines that had no place. Beside a stream's payloads only JSON that says
+    /// so is an error; alone they are what the host sent in place of a stream: an error, the whole
+    /// answer as one object, or the payloads of a stream without anything around them.
+    fn take_stray(&mut self) {
+        let stray = std::mem::take(&mut self.stray).0;
+        let body = stray.trim_ascii();
+        let error = payload::error_in(body);
+        if error.is_some() || self.any || body.is_empty() {
+            if let Some(error) = error {
+                self.blocks.fail(error);
+            }
+            return;
+        }
+        if body.first() != Some(&b'{') {
+            return self.blocks.fail(no_stream(body));
+        }
+        let mut whole = Payload { name: "", data: body, terminated: false };
+        if let Some(payloads) = payload::one_a_line(whole) {
+            return payloads.for_each(|payload| self.payload(payload));
+        }
+        whole.terminated =
+            !serde_json::from_slice::<IgnoredAny>(body).is_err_and(|error| error.is_eof());
+        self.payload(whole);
+        if whole.terminated && self.blocks.is_empty() && self.blocks.stop_raw.is_none() {
+            self.blocks.fail(no_stream(body));
+        }
+    }
+
     fn finish(&mut self) {
         if let Some(rest) = self.array.take().and_then(JsonArray::into_rest) {
             self.payload(Payload { name: "", data: &rest, terminated: false });
         }
-        if let Some(error) = self.stray.error(self.any) {
-            self.blocks.fail(error);
-        }
+        self.take_stray();
         if !self.any && !self.blocks.has_ended() {
             self.blocks.fail(ProviderError::new(
                 ErrorKind::TruncatedStream,
@@ -280,7 +313,8 @@ impl Payloads {
 #[derive(Debug, Default)]
 struct Stray(Vec<u8>);
 
-/// How much of them is kept. Error bodies are small; beyond this it is no error body.
+/// How much of them is kept beside payloads, where they are an error or nothing. Error bodies are
+/// small. Alone they may be a whole answer, which is as long as a line may be.
 const MAX_STRAY_BYTES: usize = 256 * 1024;
 
 impl Stray {
@@ -288,32 +322,33 @@ impl Stray {
         self.0.is_empty()
     }
 
-    fn push(&mut self, line: &[u8]) {
-        if self.0.len().saturating_add(line.len()) < MAX_STRAY_BYTES {
+    fn push(&mut self, line: &[u8], beside_payloads: bool) {
+        let most = if beside_payloads { MAX_STRAY_BYTES } else { MAX_LINE_BYTES };
+        if self.0.len().saturating_add(line.len()) < most {
             self.0.extend_from_slice(line);
             self.0.push(b'\n');
         }
     }
-
-    /// The error that these lines are. Beside a stream's payloads only JSON that says so is one;
-    /// alone they are what the host sent in place of a stream.
-    fn error(&self, beside_payloads: bool) -> Option<ProviderError> {
-        let text = self.0.trim_ascii();
-        let error = payload::error_in(text);
-        if error.is_some() || beside_payloads || text.is_empty() {
-            return error;
-        }
-        let what = match text {
-            [b'{' | b'[', ..] => "JSON",
-            [b'<', ..] => "HTML",
-            _ => "text",
-        };
-        Some(ProviderError::new(
-            ErrorKind::MalformedStream,
-            format!("the body is {what}, not a stream of events"),
-        ))
-    }
 }
+
+/// The error of a body that is neither a stream nor an answer.
+fn no_stream(body: &[u8]) -> ProviderError {
+    let what = match body {
+        [b'{' | b'[', ..] => "JSON".to_owned(),
+        [b'<', ..] => "HTML".to_owned(),
+        text => format!(
+            "`{}`",
+            String::from_utf8_lossy(text).chars().take(MAX_QUOTED).collect::<String>()
+        ),
+    };
+    ProviderError::new(
+        ErrorKind::MalformedStream,
+        format!("the body is {what}, not a stream of events"),
+    )
+}
+
+/// How much is quoted of a body that is plain text: enough to recognise who said it.
+const MAX_QUOTED: usize = 200;
 
 fn malformed(error: &dyn std::error::Error) -> ProviderError {
     ProviderError::new(ErrorKind::MalformedStream, error.to_string())

@@ -29,12 +29,28 @@ pub struct ProviderError {
     /// The provider's name for this request, for its support.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
+    /// Whether the provider says that asking again helps, against what the kind suggests. It is
+    /// for the retries of this very request, so it is not written down.
+    #[serde(skip)]
+    pub should_retry: Option<bool>,
 }
 
 impl ProviderError {
     /// An error of which only the kind and the message are known.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), status: None, retry_after: None, request_id: None }
+        Self {
+            kind,
+            message: message.into(),
+            status: None,
+            retry_after: None,
+            request_id: None,
+            should_retry: None,
+        }
+    }
+
+    /// Whether the same request may succeed a little later: as the provider says, else by the kind.
+    pub fn is_retryable(&self) -> bool {
+        self.should_retry.unwrap_or_else(|| self.kind.is_retryable())
     }
 }
 

@@ -7,11 +7,28 @@
 //! The order of evidence: words that mean one thing only (`insufficient_quota`), then the message
 //! where a category is only ever said in prose (a window that is full), then the status.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::error::{ErrorKind, ProviderError};
 use crate::message::Timestamp;
 use crate::retry_hint;
+
+/// Where hosts put what is for people.
+const MESSAGE_FIELDS: [&str; 7] =
+    ["message", "Message", "msg", "detail", "error_description", "error_message", "error_msg"];
+
+/// Where hosts put how long to wait, beside the message, and how long a bare number's one is.
+const RETRY_FIELDS: &[(&str, Duration)] = &[
+    ("retry_after", Duration::from_secs(1)),
+    ("retryAfter", Duration::from_secs(1)),
+    ("retry_after_seconds", Duration::from_secs(1)),
+    ("retryAfterSeconds", Duration::from_secs(1)),
+    ("resets_in_seconds", Duration::from_secs(1)),
+    ("retry_after_ms", Duration::from_millis(1)),
+    ("retryAfterMs", Duration::from_millis(1)),
+];
 
 /// A message is for reading; some hosts put whole stack traces or the request into it.
 const MAX_MESSAGE_CHARS: usize = 2_000;
@@ -54,16 +71,27 @@ pub(crate) fn from_body_at(
             None => "the provider reported an error without a message".to_owned(),
         },
     };
+    let should_retry = header(headers, "x-should-retry").and_then(|value| value.parse().ok());
+    let mut hints = headers.to_vec();
+    hints.append(&mut facts.headers);
     ProviderError {
         kind,
         status,
-        retry_after: retry_hint::find(now, kind, headers, &facts.retry_delays, &facts.message),
-        request_id: ["request-id", "x-request-id", "x-amzn-requestid", "apim-request-id"]
-            .into_iter()
-            .find_map(|name| header(headers, name).map(str::to_owned))
-            .or(facts.request_id),
+        should_retry,
+        retry_after: should_retry
+            .unwrap_or_else(|| kind.is_retryable())
+            .then(|| retry_hint::find(now, kind, &hints, &facts.retry_delays, &facts.message))
+            .flatten(),
+        request_id: request_id(headers).or(facts.request_id),
         message,
     }
+}
+
+/// The provider's name for a request, out of its answer's headers (with lower-case names).
+pub(crate) fn request_id(headers: &[(String, String)]) -> Option<String> {
+    ["request-id", "x-request-id", "x-amzn-requestid", "apim-request-id", "cf-ray"]
+        .into_iter()
+        .find_map(|name| header(headers, name).map(str::to_owned))
 }
 
 fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
@@ -85,7 +113,9 @@ struct Facts {
     /// A code that is an HTTP status.
     status: Option<u16>,
     request_id: Option<String>,
-    retry_delays: Vec<String>,
+    retry_delays: Vec<Duration>,
+    /// The upstream's headers, as gateways pass them on inside the body.
+    headers: Vec<(String, String)>,
 }
 
 impl Facts {
@@ -133,7 +163,7 @@ impl Facts {
                         self.read(inner, depth + 1);
                     }
                 }
-                for name in ["type", "code", "status", "reason", "object", "__type"] {
+                for name in ["type", "code", "status", "reason", "object", "__type", "error_code"] {
                     match fields.get(name) {
                         Some(Value::String(word)) => {
                             self.word(word);
@@ -147,7 +177,7 @@ impl Facts {
                         | None => {}
                     }
                 }
-                for name in ["message", "Message", "msg", "detail", "error_description"] {
+                for name in MESSAGE_FIELDS {
                     match fields.get(name) {
                         Some(Value::String(text)) => match nested(text) {
                             Some(inner) => self.read(&inner, depth + 1),
@@ -156,6 +186,11 @@ impl Facts {
                         Some(list @ Value::Array(_)) => self.read(list, depth + 1),
                         Some(inner @ Value::Object(_)) => self.read(inner, depth + 1),
                         Some(Value::Null | Value::Bool(_) | Value::Number(_)) | None => {}
+                    }
+                }
+                for (name, unit) in RETRY_FIELDS {
+                    if let Some(delay) = fields.get(*name) {
+                        self.retry_delays.extend(retry_hint::of_field(delay, *unit));
                     }
                 }
                 self.read_details(fields.get("details"));
@@ -182,7 +217,7 @@ impl Facts {
                 self.word(reason);
             }
             if let Some(delay) = detail.get("retryDelay").and_then(Value::as_str) {
-                self.retry_delays.push(delay.to_owned());
+                self.retry_delays.extend(retry_hint::duration(delay));
             }
             for violation in
                 detail.get("violations").and_then(Value::as_array).into_iter().flatten()
@@ -204,6 +239,11 @@ impl Facts {
         if let Some(raw) = metadata.get("raw") {
             self.read(raw, depth + 1);
         }
+        let headers = metadata.get("headers").and_then(Value::as_object);
+        self.headers.extend(headers.into_iter().flatten().map(|(name, value)| {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            (name.to_ascii_lowercase(), value)
+        }));
     }
 
     fn take_status(&mut self, code: Option<u64>) {
@@ -264,6 +304,8 @@ const WORDS: &[(ErrorKind, &[&str])] = &[
             "content_filtered",
             "content_policy_violation",
             "responsibleaipolicyviolation",
+            "contentpolicyviolationerror",
+            "moderation_blocked",
             "data_inspection_failed",
             "datainspectionfailed",
             "1301",
@@ -276,6 +318,9 @@ const WORDS: &[(ErrorKind, &[&str])] = &[
             "model_context_window_exceeded",
             "exceed_context_size_error",
             "too_many_prompt_tokens",
+            "model_max_prompt_tokens_exceeded",
+            "context_window_exceeded",
+            "contextwindowexceedederror",
             "request_too_large",
             "1261",
         ],
@@ -290,6 +335,12 @@ const WORDS: &[(ErrorKind, &[&str])] = &[
             "billing_error",
             "billing_hard_limit_reached",
             "billing_not_active",
+            "quota_exceeded",
+            "servicequotaexceededexception",
+            "usage_limit_reached",
+            "usage_not_included",
+            "allocationquota.freetieronly",
+            "throttling.allocationquota",
             "arrearage",
             "1113",
         ],
@@ -333,6 +384,7 @@ const WORDS: &[(ErrorKind, &[&str])] = &[
             "model_not_found",
             "previous_response_not_found",
             "resource_not_found_error",
+            "model_decommissioned",
             "resourcenotfoundexception",
             "deploymentnotfound",
             "notfounderror",
@@ -348,6 +400,8 @@ const WORDS: &[(ErrorKind, &[&str])] = &[
             "server_overloaded",
             "serviceunavailableexception",
             "modelnotreadyexception",
+            "capacity_exceeded",
+            "engine_overloaded",
         ],
     ),
     (
@@ -357,10 +411,14 @@ const WORDS: &[(ErrorKind, &[&str])] = &[
             "rate_limit_exceeded",
             "rate_limit_reached_error",
             "rate_limited",
+            "rate_limit",
             "too_many_requests",
+            "too_many_requests_error",
             "resource_exhausted",
             "throttlingexception",
             "throttling",
+            "throttling.ratequota",
+            "ratelimiterror",
             "1302",
         ],
     ),
@@ -372,7 +430,11 @@ const WORDS: &[(ErrorKind, &[&str])] = &[
 
 /// Words that hosts also use for other things, and so count only without a status.
 const GENERIC_WORDS: &[(ErrorKind, &[&str])] = &[
-    (ErrorKind::Overloaded, &["unavailable", "unavailable_error"]),
+    (
+        ErrorKind::Overloaded,
+        &["unavailable", "unavailable_error", "service_unavailable", "overloaded"],
+    ),
+    (ErrorKind::Timeout, &["timeout", "gateway_timeout"]),
     (
         ErrorKind::InvalidRequest,
         &[
@@ -416,13 +478,35 @@ const FULL_WINDOW: &[&str] = &[
     "maximum prompt length",
     "model token limit",
     "input token count",
-    "input tokens exceeded",
+    "input tokens exceed",
+    "token limit exceeded",
+    "exceeds model context",
+    "context overflow",
     "total length of all messages is too long",
     "reduce the length of the messages",
     "range of input length should be",
     "`max_new_tokens` must be <=",
     "larger than the maximum context",
     "longer than the maximum model length",
+    "maximum input length",
+    "exceeds model's maximum",
+    "greater than the context length",
+    "exceeds the limit of context",
+    "context size has been exceeded",
+    "context window of this model",
+    "context window is full",
+    "prompt token count of",
+    "too many input tokens",
+    "`inputs` must have less than",
+    "exceeds the model's context",
+];
+
+/// How a filter is said by hosts that answer it like any bad request. All lower case.
+const FILTERED: &[&str] = &[
+    "content filtering policy",
+    "content management policy",
+    "flagged as potentially violating",
+    "violates usage guidelines",
 ];
 
 /// How an empty account is said in prose. All lower case.
@@ -438,7 +522,8 @@ const NO_CREDIT: &[&str] = &[
 ];
 
 /// How a bad key is said by hosts that answer it like any bad request. All lower case.
-const BAD_KEY: &[&str] = &["incorrect api key", "api key not valid", "invalid api key"];
+const BAD_KEY: &[&str] =
+    &["incorrect api key", "api key not valid", "invalid api key", "api key expired"];
 
 /// How a missing model is said by hosts that answer it like any bad request. All lower case.
 const NO_SUCH_MODEL: &[&str] = &["model not found"];
@@ -463,6 +548,9 @@ fn classify(status: Option<u16>, facts: &Facts) -> ErrorKind {
     if says(NO_CREDIT) {
         return ErrorKind::Quota;
     }
+    if matches!(status, None | Some(400 | 403 | 422)) && says(FILTERED) {
+        return ErrorKind::ContentFilter;
+    }
     if matches!(status, None | Some(400 | 422)) {
         if says(BAD_KEY) {
             return ErrorKind::Auth;
@@ -474,12 +562,15 @@ fn classify(status: Option<u16>, facts: &Facts) -> ErrorKind {
     match status {
         Some(401) => ErrorKind::Auth,
         Some(402) => ErrorKind::Quota,
-        Some(403) => ErrorKind::Permission,
+        Some(403 | 451) => ErrorKind::Permission,
         Some(404 | 405 | 410) => ErrorKind::NotFound,
-        Some(408 | 504 | 524) => ErrorKind::Timeout,
+        Some(408 | 504 | 522 | 524) => ErrorKind::Timeout,
         Some(413) => ErrorKind::ContextOverflow,
         Some(429) => ErrorKind::RateLimit,
-        Some(503 | 529) => ErrorKind::Overloaded,
+        // 498 is Groq's: the cheaper tier has no capacity.
+        Some(498 | 503 | 529) => ErrorKind::Overloaded,
+        // The model behind the host failed, the connection to it was too early, the host gave up.
+        Some(424 | 425 | 499) => ErrorKind::Server,
         Some(status) if status >= 500 => ErrorKind::Server,
         Some(status) if status >= 400 => ErrorKind::InvalidRequest,
         // A good status with a body that is neither a stream nor an error.
@@ -602,6 +693,157 @@ mod tests {
             let error = read(status, &[], body);
             assert_eq!((error.kind, error.message.as_str()), (kind, message), "{status:?} {body}");
         }
+    }
+
+    /// The status says it where no word does, whatever stands in front of the host.
+    ///
+    /// SPEC M12
+    #[test]
+    fn each_status_has_its_kind() {
+        use ErrorKind::*;
+        for (statuses, kind) in [
+            (&[400, 406, 409, 415, 422, 431][..], InvalidRequest),
+            (&[401], Auth),
+            (&[402], Quota),
+            (&[403, 451], Permission),
+            (&[404, 405, 410], NotFound),
+            (&[408, 504, 522, 524], Timeout),
+            (&[413], ContextOverflow),
+            (&[429], RateLimit),
+            (&[498, 503, 529], Overloaded),
+            (&[424, 425, 499, 500, 501, 502, 520, 521, 523, 525, 526, 530, 599], Server),
+        ] {
+            for status in statuses {
+                for body in
+                    ["", "no", "<html><body>no</body></html>", "{}", "[]", "{\"error\":null}"]
+                {
+                    assert_eq!(read(Some(*status), &[], body).kind, kind, "{status} {body}");
+                }
+            }
+        }
+    }
+
+    /// How hosts say one thing in their own ways, beyond what the recordings hold.
+    ///
+    /// SPEC M12
+    #[test]
+    fn each_hosts_words_have_their_kind() {
+        use ErrorKind::*;
+        for (status, body, kind) in [
+            // The window is full.
+            (
+                400,
+                r#"{"error":{"message":"m","code":"model_max_prompt_tokens_exceeded"}}"#,
+                ContextOverflow,
+            ),
+            (
+                400,
+                r#"{"error":{"message":"Input tokens exceed the configured limit of 8 tokens."}}"#,
+                ContextOverflow,
+            ),
+            (400, r#"{"error":"the input length exceeds the context length"}"#, ContextOverflow),
+            (
+                400,
+                r#"{"error":{"message":"prompt token count of 9 exceeds the limit of 8"}}"#,
+                ContextOverflow,
+            ),
+            (
+                400,
+                r#"{"error":"Input validation error: `inputs` must have less than 8 tokens"}"#,
+                ContextOverflow,
+            ),
+            (
+                400,
+                r#"{"message":"ValidationException: Input is too long for requested model."}"#,
+                ContextOverflow,
+            ),
+            (
+                500,
+                r#"{"error":"the number of tokens to keep is greater than the context length"}"#,
+                ContextOverflow,
+            ),
+            (
+                429,
+                r#"{"error":{"message":"maximum context length: tokens per minute"}}"#,
+                RateLimit,
+            ),
+            (
+                413,
+                r#"{"error":{"message":"too large: TPM","code":"rate_limit_exceeded"}}"#,
+                ContextOverflow,
+            ),
+            // Money, not speed.
+            (429, r#"{"error":{"type":"usage_limit_reached","resets_in_seconds":9}}"#, Quota),
+            (403, r#"{"error":"your team has used all available credits"}"#, Quota),
+            (429, r#"{"code":"Throttling.AllocationQuota","message":"m"}"#, Quota),
+            (429, r#"{"error":{"code":"1113","message":"m"}}"#, Quota),
+            // Speed.
+            (429, r#"{"code":"Throttling.RateQuota","message":"m"}"#, RateLimit),
+            (429, r#"{"success":false,"errors":[{"code":3040,"message":"Capacity"}]}"#, RateLimit),
+            (400, r#"{"message":"m","__type":"ThrottlingException"}"#, RateLimit),
+            // No room.
+            (400, r#"{"error":{"type":"overloaded_error","message":"m"}}"#, Overloaded),
+            (429, r#"{"error":{"type":"engine_overloaded_error","message":"m"}}"#, Overloaded),
+            // The key.
+            (400, r#"{"error":{"message":"API key expired. Please renew the API key."}}"#, Auth),
+            (403, r#"{"message":"m","__type":"ExpiredTokenException"}"#, Auth),
+            // The model.
+            (400, r#"{"error":{"code":"model_decommissioned","message":"m"}}"#, NotFound),
+            // A filter.
+            (400, r#"{"error":{"code":"DataInspectionFailed","message":"m"}}"#, ContentFilter),
+            (
+                400,
+                r#"{"error":{"type":"invalid_request_error","message":"Output blocked by content filtering policy"}}"#,
+                ContentFilter,
+            ),
+            (
+                400,
+                r#"{"error":{"code":"invalid_prompt","message":"flagged as potentially violating our policy"}}"#,
+                ContentFilter,
+            ),
+            (
+                403,
+                r#"{"error":{"code":403,"message":"m","metadata":{"reasons":["x"],"flagged_input":"y"}}}"#,
+                ContentFilter,
+            ),
+            // The model behind the host.
+            (424, r#"{"message":"m","__type":"ModelErrorException"}"#, Server),
+        ] {
+            assert_eq!(read(Some(status), &[], body).kind, kind, "{status} {body}");
+        }
+    }
+
+    /// SPEC M13
+    #[test]
+    fn what_a_body_says_about_waiting_is_a_hint() {
+        for (headers, body, milliseconds) in [
+            (
+                vec![],
+                r#"[{"error":{"code":429,"details":[{"@type":"t/google.rpc.RetryInfo","retryDelay":"34.07s"}]}}]"#,
+                Some(34_070),
+            ),
+            (vec![], r#"{"error":{"message":"m","retry_after":3}}"#, Some(3_000)),
+            (vec![], r#"{"message":"m","retry_after_ms":"250"}"#, Some(250)),
+            (
+                vec![],
+                r#"{"error":{"code":429,"message":"m","metadata":{"headers":{"X-RateLimit-Remaining":"0","X-RateLimit-Reset":"1700000005000"}}}}"#,
+                Some(5_000),
+            ),
+            (vec![], r#"{"error":{"message":"Please try again in 1m0.5s."}}"#, Some(60_500)),
+            (vec![("retry-after", "9")], r#"{"retry_after":3}"#, Some(9_000)),
+            (vec![("retry-after", "9"), ("x-should-retry", "false")], "", None),
+            (vec![], "", None),
+        ] {
+            let hint = read(Some(429), &headers, body).retry_after;
+            assert_eq!(hint.map(|wait| wait.as_millis()), milliseconds, "{body}");
+        }
+        let forced = read(Some(400), &[("x-should-retry", "true"), ("retry-after", "2")], "");
+        assert_eq!(
+            (forced.should_retry, forced.retry_after),
+            (Some(true), Some(Duration::from_secs(2)))
+        );
+        assert_eq!(read(Some(400), &[("retry-after", "2")], "").retry_after, None);
+        assert_eq!(read(Some(500), &[("x-should-retry", "maybe")], "").should_retry, None);
     }
 
     #[test]

@@ -76,7 +76,7 @@ impl RetryPolicy {
         error: &ProviderError,
         chance: u64,
     ) -> RetryDecision {
-        if !error.kind.is_retryable() || attempt >= self.max_attempts {
+        if !error.is_retryable() || attempt >= self.max_attempts {
             return RetryDecision::GiveUp;
         }
         let doublings = attempt.saturating_sub(1).min(31);

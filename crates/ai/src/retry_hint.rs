@@ -6,13 +6,15 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::error::ErrorKind;
 use crate::message::Timestamp;
 
 /// No host means more than this; a larger number is a misreading.
 const LONGEST: Duration = Duration::from_secs(31 * 24 * 3600);
 
-/// The hint in an error answer, if the error is one for which waiting helps.
+/// The hint in an error answer for which waiting helps. `delays` are those that its body names.
 ///
 /// What is said about retrying wins over what is said about limits: a limit's reset may be far
 /// beyond the moment from which a small request passes.
@@ -20,19 +22,16 @@ pub(crate) fn find(
     now: Timestamp,
     kind: ErrorKind,
     headers: &[(String, String)],
-    delays: &[String],
+    delays: &[Duration],
     message: &str,
 ) -> Option<Duration> {
-    if !kind.is_retryable() {
-        return None;
-    }
     let header = |name: &str| {
         headers.iter().find(|(candidate, _)| candidate == name).map(|(_, value)| value.as_str())
     };
     header("retry-after-ms")
         .and_then(milliseconds)
         .or_else(|| header("retry-after").and_then(|value| seconds_or_date(now, value)))
-        .or_else(|| delays.iter().find_map(|delay| duration(delay)))
+        .or_else(|| delays.first().copied())
         .or_else(|| in_sentence(message))
         .or_else(|| match kind {
             ErrorKind::RateLimit => exhausted_limits(now, headers),
@@ -70,8 +69,21 @@ fn until(now: Timestamp, moment: jiff::Timestamp) -> Option<Duration> {
     Some(Duration::from_millis(wait)).filter(|wait| *wait <= LONGEST)
 }
 
+/// A wait that a body names in a field of its own: a number of `unit`s, or a duration.
+pub(crate) fn of_field(value: &Value, unit: Duration) -> Option<Duration> {
+    let number = match value {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => match text.trim().parse::<f64>() {
+            Ok(number) => Some(number),
+            Err(_) => return duration(text),
+        },
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    };
+    bounded(number? * unit.as_secs_f64())
+}
+
 /// A duration as Go prints it: `7.66s`, `2m59.56s`, `120ms`, `1h0m0s`.
-fn duration(text: &str) -> Option<Duration> {
+pub(crate) fn duration(text: &str) -> Option<Duration> {
     let (duration, rest) = leading_duration(text.trim())?;
     rest.is_empty().then_some(duration)
 }
@@ -109,25 +121,39 @@ fn leading_duration(text: &str) -> Option<(Duration, &str)> {
     Some((bounded(seconds)?, rest))
 }
 
+/// What stands before a wait that is said in words. All lower case.
+const WAIT_PHRASES: &[&str] = &[
+    "try again in ",
+    "try again after ",
+    "retry in ",
+    "retry after ",
+    "retry again in ",
+    "retry your request after ",
+    "available in ",
+    "please wait ",
+    "wait for ",
+    "reset after ",
+    "resets in ",
+    "reset in ",
+];
+
 /// A wait that is only said in words: `Please try again in 1m0.36s.`, `retry after 20 seconds`.
 fn in_sentence(message: &str) -> Option<Duration> {
     let lower = message.to_ascii_lowercase();
-    ["try again in ", "retry in ", "retry after ", "retry again in ", "available in "]
-        .into_iter()
-        .find_map(|phrase| {
-            let rest = lower.get(lower.find(phrase)? + phrase.len()..)?;
-            let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-            let (number, after) = rest.split_at(digits);
-            let word = after.strip_prefix(' ').unwrap_or(after);
-            let factor = [("milli", 0.001), ("sec", 1.0), ("min", 60.0), ("hour", 3600.0)]
-                .into_iter()
-                .find(|(unit, _)| word.starts_with(unit))
-                .map(|(_, factor)| factor);
-            match factor {
-                Some(factor) => bounded(number.parse::<f64>().ok()? * factor),
-                None => leading_duration(rest).map(|(duration, _)| duration),
-            }
-        })
+    WAIT_PHRASES.iter().find_map(|phrase| {
+        let rest = lower.get(lower.find(phrase)? + phrase.len()..)?;
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let (number, after) = rest.split_at(digits);
+        let word = after.strip_prefix(' ').unwrap_or(after);
+        let factor = [("milli", 0.001), ("sec", 1.0), ("min", 60.0), ("hour", 3600.0)]
+            .into_iter()
+            .find(|(unit, _)| word.starts_with(unit))
+            .map(|(_, factor)| factor);
+        match factor {
+            Some(factor) => bounded(number.parse::<f64>().ok()? * factor),
+            None => leading_duration(rest).map(|(duration, _)| duration),
+        }
+    })
 }
 
 /// When the limits that are used up are free again: the latest of them.
@@ -141,8 +167,10 @@ fn exhausted_limits(now: Timestamp, headers: &[(String, String)]) -> Option<Dura
     headers
         .iter()
         .filter_map(|(name, value)| {
-            let counter = if let Some(limit) = name.strip_prefix("x-ratelimit-reset-") {
-                format!("x-ratelimit-remaining-{limit}")
+            let counter = if let Some(limit) = name.strip_prefix("x-ratelimit-reset") {
+                format!("x-ratelimit-remaining{limit}")
+            } else if name == "ratelimit-reset" {
+                "ratelimit-remaining".to_owned()
             } else {
                 let limit = name.strip_prefix("anthropic-ratelimit-")?.strip_suffix("-reset")?;
                 format!("anthropic-ratelimit-{limit}-remaining")
@@ -150,11 +178,32 @@ fn exhausted_limits(now: Timestamp, headers: &[(String, String)]) -> Option<Dura
             if remaining(&counter).is_some_and(|left| left > 0.0) {
                 return None;
             }
-            let value = value.trim();
-            duration(value).or_else(|| until(now, value.parse::<jiff::Timestamp>().ok()?))
+            reset(now, value.trim())
         })
         .max()
 }
+
+/// A reset: a duration, a point in time, or a bare number, which is seconds from now or, where it is
+/// too large for that, seconds or milliseconds since 1970.
+fn reset(now: Timestamp, value: &str) -> Option<Duration> {
+    let Ok(number) = value.parse::<f64>() else {
+        return duration(value).or_else(|| until(now, value.parse::<jiff::Timestamp>().ok()?));
+    };
+    if number < FIRST_EPOCH_SECOND {
+        return bounded(number);
+    }
+    let seconds = if number < FIRST_EPOCH_MILLISECOND { number } else { number / 1000.0 };
+    let moment = Duration::try_from_secs_f64(seconds).ok()?;
+    moment
+        .checked_sub(Duration::from_millis(now.0))
+        .filter(|wait| *wait <= LONGEST && !wait.is_zero())
+}
+
+/// Numbers from here on are no wait but a point in time (2001 as seconds).
+const FIRST_EPOCH_SECOND: f64 = 1e9;
+
+/// Numbers from here on are points in time in milliseconds (2001 as well).
+const FIRST_EPOCH_MILLISECOND: f64 = 1e12;
 
 #[cfg(test)]
 mod tests {
@@ -166,7 +215,7 @@ mod tests {
     fn hint(headers: &[(&str, &str)], delays: &[&str], message: &str) -> Option<u128> {
         let headers: Vec<(String, String)> =
             headers.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
-        let delays: Vec<String> = delays.iter().map(|delay| (*delay).into()).collect();
+        let delays: Vec<Duration> = delays.iter().filter_map(|delay| duration(delay)).collect();
         find(NOW, ErrorKind::RateLimit, &headers, &delays, message).map(|wait| wait.as_millis())
     }
 
@@ -192,6 +241,13 @@ mod tests {
             (&[], &[], "try again in 2 minutes", Some(120_000)),
             (&[], &[], "try again in a while", None),
             (&[], &[], "Please retry in 3.5s, or pay", Some(3_500)),
+            (&[], &[], "your quota will reset after 1h2m3s.", Some(3_723_000)),
+            (&[], &[], "Please wait 7 seconds before you ask", Some(7_000)),
+            (&[("x-ratelimit-reset-requests", "12")], &[], "", Some(12_000)),
+            (&[("x-ratelimit-reset", "1700000030000")], &[], "", Some(30_000)),
+            (&[("x-ratelimit-reset", "1700000031")], &[], "", Some(31_000)),
+            (&[("x-ratelimit-reset", "1600000000")], &[], "", None),
+            (&[("ratelimit-reset", "9"), ("ratelimit-remaining", "3")], &[], "", None),
             (
                 &[
                     ("x-ratelimit-reset-requests", "2m59.56s"),
@@ -221,8 +277,22 @@ mod tests {
     }
 
     #[test]
-    fn an_error_that_waiting_does_not_mend_has_no_hint() {
-        let headers = [("retry-after".to_owned(), "2".to_owned())];
-        assert_eq!(find(NOW, ErrorKind::Quota, &headers, &[], ""), None);
+    fn fields_of_a_body_are_numbers_or_durations() {
+        let second = Duration::from_secs(1);
+        for (field, unit, milliseconds) in [
+            (serde_json::json!(3), second, Some(3_000)),
+            (serde_json::json!("2.5"), second, Some(2_500)),
+            (serde_json::json!("1m"), second, Some(60_000)),
+            (serde_json::json!(250), Duration::from_millis(1), Some(250)),
+            (serde_json::json!(-1), second, None),
+            (serde_json::json!("soon"), second, None),
+            (serde_json::json!(null), second, None),
+        ] {
+            assert_eq!(
+                of_field(&field, unit).map(|wait| wait.as_millis()),
+                milliseconds,
+                "{field}"
+            );
+        }
     }
 }

@@ -232,6 +232,11 @@ struct Exchange {
     model: String,
     /// Whether `start` was handed out: it comes before everything else, also before a failure.
     started: bool,
+    /// The answer's status, where its body is one JSON object: what fails then is the answer and not
+    /// a stream that had begun.
+    whole: Option<u16>,
+    /// What the provider calls this request, for an error inside the stream, which rarely says it.
+    request_id: Option<String>,
     /// Decoded and not yet handed out: one chunk may hold many events.
     ready: VecDeque<StreamEvent>,
     /// What the decoder writes into, kept for its memory.
@@ -261,6 +266,8 @@ impl Exchange {
             watch: ViolationWatch::new(&request.tools),
             model: request.model.clone(),
             started: false,
+            whole: None,
+            request_id: None,
             ready: VecDeque::new(),
             decoded: Vec::new(),
             state: State::Unsent(request),
@@ -298,6 +305,7 @@ impl Exchange {
         let body = encode::encode_request(request, &self.entry);
         let first_byte = Instant::now() + self.client.timeouts().first_byte;
         let response = self.open(url, Some(body), first_byte).await?;
+        self.request_id = error_response::request_id(&header_pairs(&response));
         let decoder = Box::new(StreamDecoder::new(
             self.entry.api,
             DecodeOptions {
@@ -377,10 +385,15 @@ impl Exchange {
                 self.state = State::Reading { response, decoder, first_byte };
             }
             Ok(Ok(Some(bytes))) => {
-                if first_byte.is_some() && is_no_stream(self.entry.api, &bytes) {
-                    let error = self.refusal(response, bytes).await;
-                    self.fail(error);
-                    return;
+                if first_byte.is_some() {
+                    match Body::of(self.entry.api, &bytes) {
+                        Body::Stream => {}
+                        Body::Whole => self.whole = Some(response.status().as_u16()),
+                        Body::Foreign => {
+                            let error = self.refusal(response, bytes).await;
+                            return self.fail(error);
+                        }
+                    }
                 }
                 decoder.push(&bytes, &mut self.decoded);
                 self.state = if decoder.is_finished() {
@@ -443,6 +456,10 @@ impl Exchange {
             self.names.restore(&mut event);
             self.watch.pass(&mut event);
             if let StreamEvent::Error { error, .. } = &mut event {
+                error.status = error.status.or(self.whole);
+                if error.request_id.is_none() {
+                    error.request_id.clone_from(&self.request_id);
+                }
                 error.message = self.entry.redact(mem::take(&mut error.message));
                 error.request_id = error.request_id.take().map(|id| self.entry.redact(id));
             }
@@ -463,13 +480,7 @@ impl Exchange {
     /// An answer that is no stream: its status and body as an error. Reads no more than is bounded.
     async fn refusal(&self, mut response: Response, begun: Bytes) -> ProviderError {
         let status = response.status();
-        let headers: Vec<(String, String)> = response
-            .headers()
-            .iter()
-            .map(|(name, value)| {
-                (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
-            })
-            .collect();
+        let headers = header_pairs(&response);
         let mut body = begun.to_vec();
         let due = Instant::now() + self.client.timeouts().idle;
         // A body that stalls, breaks or is too long is read as far as it came.
@@ -538,14 +549,33 @@ impl Exchange {
     }
 }
 
-/// A body that cannot be a stream: JSON or a web page, sent with a good status. No line of an event
-/// stream begins like this, but Google's stream may be an array.
-fn is_no_stream(api: Api, bytes: &[u8]) -> bool {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    match bytes.trim_ascii_start().first() {
-        Some(b'[') => api != Api::GoogleGenerate,
-        Some(b'{' | b'<') => true,
-        Some(_) | None => false,
+fn header_pairs(response: &Response) -> Vec<(String, String)> {
+    let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    let headers = response.headers().iter();
+    headers.map(|(name, value)| (name.as_str().to_owned(), text(value))).collect()
+}
+
+/// How a body begins tells what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Body {
+    /// Events, as far as one can see; the decoder judges.
+    Stream,
+    /// One JSON object: the whole answer of a host that does not stream, or an error.
+    Whole,
+    /// A web page, or a list where the API has none.
+    Foreign,
+}
+
+impl Body {
+    /// No line of an event stream begins like JSON or a page, but Google's stream may be an array.
+    fn of(api: Api, bytes: &[u8]) -> Self {
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        match bytes.trim_ascii_start().first() {
+            Some(b'{') => Self::Whole,
+            Some(b'[') if api == Api::GoogleGenerate => Self::Stream,
+            Some(b'[' | b'<') => Self::Foreign,
+            Some(_) | None => Self::Stream,
+        }
     }
 }
 

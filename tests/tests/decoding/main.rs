@@ -245,6 +245,19 @@ fn chats() -> Vec<Chat> {
             "think[t] text[a] stop(stop)",
         ),
         chat(
+            "reasoning parts, and parts without a kind",
+            &[
+                delta(
+                    r#""content":[{"type":"reasoning","summary":[{"type":"summary_text","text":"t","signature":"S"}]}]"#,
+                ),
+                delta(r#""content":[{"text":"a"},{"type":"image_url","image_url":{"url":"x"}}]"#),
+                delta(r#""thinking":"u""#),
+                delta(r#""content":{"type":"text","text":"b"}"#),
+                end("stop"),
+            ],
+            "think[t] text[a] think[u] text[b] stop(stop)",
+        ),
+        chat(
             "message in place of deltas",
             &[raw(r#"{"choices":[{"index":0,"message":{"content":"a"},"finish_reason":"stop"}]}"#)],
             "text[a] stop(stop)",
@@ -356,9 +369,10 @@ fn chats() -> Vec<Chat> {
                     r#""index":2,"id":"e","function":{"name":"f","arguments":"\"{\\\"x\\\":1}\""}"#,
                 ),
                 call(r#""index":3,"id":"g","function":{"name":"f","arguments":""}"#),
+                call(r#""index":4,"id":"h","function":{"name":"f","arguments":[1,"x"]}"#),
                 end("length"),
             ],
-            r#"call[c f raw [1]] call[d f raw {"x":] call[e f {"x":1} noted] call[g f {}] length(length)"#,
+            r#"call[c f raw [1]] call[d f raw {"x":] call[e f {"x":1} noted] call[g f {}] call[h f raw [1,"x"]] length(length)"#,
         ),
         chat(
             "the form before tool calls",
@@ -379,7 +393,53 @@ fn chats() -> Vec<Chat> {
             ],
             "call[c f {}|S] tool_use(tool_calls)",
         ),
+        chat(
+            "custom tools carry text, whatever it looks like",
+            &[
+                call(
+                    r#""index":0,"id":"c","type":"custom","custom":{"name":"f","input":"print("}"#,
+                ),
+                call(r#""index":0,"custom":{"input":"1)"}"#),
+                call(r#""index":1,"id":"d","type":"custom","custom":{"name":"f","input":"{}"}"#),
+                end("tool_calls"),
+            ],
+            "call[c f raw print(1)] call[d f raw {}] tool_use(tool_calls)",
+        ),
+        chat(
+            "names repeated, in pieces, and longer each time",
+            &[
+                call(r#""index":0,"id":"c","function":{"name":"f","arguments":""}"#),
+                call(r#""index":0,"id":"c","function":{"name":"f","arguments":"{}"}"#),
+                call(r#""index":1,"id":"d","function":{"name":"get_"}"#),
+                call(r#""index":1,"function":{"name":"weather","arguments":""}"#),
+                call(r#""index":1,"function":{"arguments":"{}"}"#),
+                call(r#""index":2,"id":"e","function":{"name":"get_"}"#),
+                call(r#""index":2,"id":"e","function":{"name":"get_time"}"#),
+                call(r#""index":2,"id":"e","function":{"name":"get_time","arguments":"{}"}"#),
+                end("tool_calls"),
+            ],
+            "call[c f {}] call[d get_weather {}] call[e get_time {}] tool_use(tool_calls)",
+        ),
+        chat(
+            "calls without ids at one position, without arguments",
+            &[
+                call(r#""index":0,"function":{"name":"f","arguments":""}"#),
+                call(r#""index":0,"function":{"name":"g","arguments":""}"#),
+                end("tool_calls"),
+            ],
+            "call[call_0 f {}] call[call_1 g {}] tool_use(tool_calls)",
+        ),
         // Usage (SPEC M10)
+        chat(
+            "usage under the names of another API",
+            &[
+                end("stop"),
+                raw(
+                    r#"{"choices":[],"usage":{"input_tokens":9,"output_tokens":5,"num_cached_tokens":4}}"#,
+                ),
+            ],
+            "stop(stop) 5+4r+0w>5(0t)",
+        ),
         chat(
             "trailing usage, then null",
             &[
@@ -467,6 +527,11 @@ fn chats() -> Vec<Chat> {
         chat(
             "error without choices",
             &[raw(r#"{"error":{"code":429,"message":"slow"},"choices":[]}"#)],
+            "error rate_limit",
+        ),
+        chat(
+            "errors, in a list",
+            &[raw(r#"{"success":false,"errors":[{"code":429,"message":"slow"}]}"#)],
             "error rate_limit",
         ),
         chat(
@@ -569,6 +634,8 @@ fn bodies_that_are_no_stream_are_typed_errors() {
         (": ping\n\n", "error truncated_stream"),
         ("<html>\n<body>Bad gateway</body>\n</html>", "error malformed_stream"),
         ("{\"choices\": [],\n \"usage\": null}\n", "error malformed_stream"),
+        ("{\"id\": 1, oops}", "error malformed_stream"),
+        ("{\"id\": 1,\n \"cho", "error truncated_stream"),
         (
             "{\n  \"error\": {\n    \"type\": \"overloaded_error\",\n\n    \"message\": \"busy\"\n  }\n}",
             "error overloaded",
@@ -583,11 +650,146 @@ fn bodies_that_are_no_stream_are_typed_errors() {
             check(body, api, &options, body.as_bytes(), expected);
         }
     }
+    for (payload, expected) in [
+        (r#"{"error":"busy"}"#, "error server"),
+        (r#"{"error":{"message":"busy","status":"UNAVAILABLE"}}"#, "error overloaded"),
+        (r#"{"detail":"busy"}"#, "error server"),
+        (r#"{"detail":[{"msg":"busy"}],"status":422}"#, "error invalid_request"),
+        (r#"{"message":"busy","code":429}"#, "error rate_limit"),
+        (r#"{"code":"429","msg":"busy"}"#, "error rate_limit"),
+        (r#"{"object":"error","message":"busy","type":"overloaded"}"#, "error overloaded"),
+        (r#"{"success":false,"errors":[{"code":429,"message":"busy"}]}"#, "error rate_limit"),
+        (r#"[{"error":{"code":503,"message":"busy"}}]"#, "error overloaded"),
+    ] {
+        for api in Api::ALL {
+            for stream in [
+                payload.to_owned(),
+                body(&[payload]),
+                format!("event: error\ndata: {payload}\n\n"),
+                format!("data: {{}}\n\n{payload}\n"),
+            ] {
+                check(&stream, api, &options, stream.as_bytes(), expected);
+            }
+        }
+    }
     let appended =
         "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n{\"error\": {\"code\": 429}}\n";
     check("appended", Api::OpenaiChat, &options, appended.as_bytes(), "text[a] error rate_limit");
     let cut = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: {\"choi";
     check("cut", Api::OpenaiChat, &options, cut.as_bytes(), "text[a] error truncated_stream");
+}
+
+/// Whole answers, and what they come to.
+fn answers() -> Vec<(Api, &'static str, &'static str)> {
+    vec![
+        (
+            Api::OpenaiChat,
+            r#"{"object":"chat.completion","model":"wire","choices":[{"index":0,
+                "message":{"role":"assistant","reasoning_content":"t","content":"a","refusal":null,
+                    "tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":""}},
+                        {"type":"function","function":{"name":"g","arguments":""}},
+                        {"type":"function","function":{"name":"g","arguments":"{\"x\":1}"}}]},
+                "finish_reason":"tool_calls"}],
+
+                "usage":{"prompt_tokens":3,"completion_tokens":2}}"#,
+            r#"think[t] text[a] call[c f {}] call[call_3 g {}] call[call_4 g {"x":1}] tool_use(tool_calls) 3+0r+0w>2(0t)"#,
+        ),
+        (
+            Api::OpenaiChat,
+            r#"{"choices":[{"message":{"content":null,"refusal":"no"},"finish_reason":"stop"}]}"#,
+            "text[no] refusal(stop)",
+        ),
+        (
+            Api::OpenaiChat,
+            r#"{"choices":[{"message":{"content":"a"},"finish_reason":null}]}"#,
+            "text[a] error truncated_stream",
+        ),
+        (
+            Api::AnthropicMessages,
+            r#"{"id":"m","type":"message","role":"assistant","model":"wire",
+                "content":[{"type":"thinking","thinking":"t","signature":"S"},
+                    {"type":"text","text":"a"},
+                    {"type":"tool_use","id":"c","name":"f","input":{}},
+                    {"type":"tool_use","id":"d","name":"f","input":{"x":1}}],
+                "stop_reason":"tool_use","usage":{"input_tokens":3,"output_tokens":2}}"#,
+            r#"think[t|S] text[a] call[c f {}] call[d f {"x":1}] tool_use(tool_use) 3+0r+0w>2(0t)"#,
+        ),
+        (
+            Api::OpenaiResponses,
+            r#"{"id":"r","object":"response","status":"completed","model":"wire","error":null,
+                "output":[{"type":"reasoning","summary":[{"type":"summary_text","text":"t"}]},
+                    {"type":"message","content":[{"type":"output_text","text":"a"}]},
+                    {"type":"function_call","call_id":"c","name":"f","arguments":"{}"}],
+                "usage":{"input_tokens":3,"output_tokens":2}}"#,
+            "think[t] text[a] call[c f {}] tool_use(completed) 3+0r+0w>2(0t)",
+        ),
+        (
+            Api::OpenaiResponses,
+            r#"{"object":"response","status":"incomplete","output":[],
+                "incomplete_details":{"reason":"max_output_tokens"}}"#,
+            "length(incomplete:max_output_tokens)",
+        ),
+        (
+            Api::OpenaiResponses,
+            r#"{"object":"response","status":"queued","output":[]}"#,
+            "error(queued) malformed_stream",
+        ),
+        (
+            Api::GoogleGenerate,
+            r#"{"candidates":[{"content":{"parts":[{"text":"t","thought":true},{"text":"a"},
+                    {"functionCall":{"name":"f","args":{"x":1}}}]},"finishReason":"STOP"}],
+                "usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":2},
+                "modelVersion":"wire"}"#,
+            r#"think[t] text[a] call[call_2 f {"x":1}] tool_use(STOP) 3+0r+0w>2(0t)"#,
+        ),
+    ]
+}
+
+/// A host that does not stream answers with one JSON object: SPEC M4, M5, M6, M7, M10, M11.
+#[test]
+fn a_whole_answer_is_decoded_like_its_stream() {
+    let options = options(Compat::default(), Framing::Sse);
+    for (api, answer, expected) in answers() {
+        for (form, body) in [
+            ("pretty", answer.to_owned()),
+            ("marked", format!("\u{feff}{answer}\r\n")),
+            ("in a row", answer.replace('\n', "")),
+            ("as an event", body(&[&answer.replace('\n', "")])),
+        ] {
+            check(&format!("{api} {form}"), api, &options, body.as_bytes(), expected);
+        }
+    }
+    // The default name of an event is no kind of a message.
+    let events = format!(
+        "event: message\ndata: {{}}\n\n{}",
+        body(&[messages::START, &messages::ended("end_turn"), messages::STOP])
+    );
+    let expected = "stop(end_turn) 5+2r+0w>7(3t)";
+    check("message", Api::AnthropicMessages, &options, events.as_bytes(), expected);
+}
+
+/// Events without a blank line between them are told apart by what they hold: SPEC M4.
+#[test]
+fn a_missing_blank_line_loses_nothing() {
+    let options = options(Compat::default(), Framing::Sse);
+    let (a, b, end) = (delta(r#""content":"a""#), delta(r#""content":"b""#), end("stop"));
+    for (name, stream, expected) in [
+        (
+            "no blank lines",
+            format!("data: {a}\ndata: {b}\ndata: {end}\ndata: [DONE]\n\n"),
+            "text[ab] stop(stop)",
+        ),
+        ("no last one", format!("data: {a}\ndata: {end}\n"), "text[a] stop(stop)"),
+        ("cut", format!("data: {a}\ndata: {b}\ndata: {{\"choi"), "text[ab] error truncated_stream"),
+        (
+            "one event on several lines",
+            format!("data: {}\n\ndata: {end}\n\n", a.replace(":[", ":\ndata: [")),
+            "text[a] stop(stop)",
+        ),
+        ("one of them no JSON", format!("data: {a}\ndata: oops\n\n"), "error malformed_stream"),
+    ] {
+        check(name, Api::OpenaiChat, &options, stream.as_bytes(), expected);
+    }
 }
 
 /// SPEC M4
@@ -652,9 +854,11 @@ fn a_long_stream_costs_what_it_is_long() {
     }
 }
 
-/// The payloads as this framing has them; nobody frames by hand what Amazon frames.
-fn framed(framing: Framing, payloads: &[&str]) -> Vec<u8> {
+/// The payloads as this framing has them, or with none around them; nobody frames by hand what Amazon
+/// frames.
+fn framed(framing: Framing, is_bare: bool, payloads: &[&str]) -> Vec<u8> {
     match framing {
+        _ if is_bare => payloads.concat().into_bytes(),
         Framing::Ndjson => payloads.join("\n").into_bytes(),
         _ => body(payloads).into_bytes(),
     }
@@ -714,6 +918,7 @@ proptest! {
         stream in any::<prop::sample::Index>(),
         framing in prop_oneof![Just(Framing::Sse), Just(Framing::Ndjson), Just(Framing::AwsEventStream)],
         thinking_tags in any::<bool>(),
+        is_bare in any::<bool>(),
         damages in damages(),
         splits in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
     ) {
@@ -725,10 +930,13 @@ proptest! {
         ]
         .into_iter()
         .flat_map(|(api, streams)| streams.into_iter().map(move |stream| (api, stream)))
+        .chain(answers().into_iter().map(|(api, answer, expected)| {
+            (api, chat("whole", &[answer.to_owned()], expected))
+        }))
         .collect();
         let (api, chat) = stream.get(&streams);
         let chunks: Vec<&str> = chat.chunks.iter().map(String::as_str).collect();
-        let body = damaged(framed(framing, &chunks), &damages);
+        let body = damaged(framed(framing, is_bare, &chunks), &damages);
         let mut compat = Compat::default();
         compat.thinking_tags = thinking_tags;
         let options = options(compat, framing);

@@ -109,6 +109,19 @@ pub(super) fn messages() -> Vec<Chat> {
             r#"call[c f {"x":1}] call[c_2 g {"y":2}] call[d h {}] tool_use(tool_use) 5+2r+0w>7(3t)"#,
         ),
         (
+            "input that is text where an object belongs",
+            within(
+                &[vec![
+                    block(0, r#""type":"tool_use","id":"c","name":"f","input":"""#),
+                    closed(0),
+                    block(1, r#""type":"tool_use","id":"d","name":"f","input":"{\"x\":1}""#),
+                    closed(1),
+                ]],
+                "tool_use",
+            ),
+            r#"call[c f {}] call[d f {"x":1}] tool_use(tool_use) 5+2r+0w>7(3t)"#,
+        ),
+        (
             "arguments cut off",
             within(
                 &[vec![

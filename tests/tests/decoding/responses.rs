@@ -48,6 +48,11 @@ pub(super) fn responses() -> Vec<Chat> {
         chat("after the end", &[completed(), text(0, "a")], "stop(completed)"),
         chat("no status", &[raw(r#"{"type":"response.completed"}"#)], "stop(completed)"),
         chat(
+            "a status that lags behind",
+            &[raw(r#"{"type":"response.completed","response":{"status":"in_progress"}}"#)],
+            "stop(completed)",
+        ),
+        chat(
             "the cap",
             &[
                 text(0, "a"),
@@ -195,6 +200,36 @@ pub(super) fn responses() -> Vec<Chat> {
             r#"text[a] call[c f {"x":1}] tool_use(completed)"#,
         ),
         chat(
+            "the end brings what did not come",
+            &[
+                done(0, r#""type":"reasoning","summary":[{"text":"s"}]"#),
+                done(1, &message("a")),
+                finished(
+                    "completed",
+                    &format!(
+                        r#","output":[{{"type":"reasoning","summary":[{{"text":"s"}}]}},{{{}}},{{{}}},{{"type":"function_call","call_id":"c","name":"f","arguments":"{{}}"}}]"#,
+                        message("a"),
+                        message("b")
+                    ),
+                ),
+            ],
+            "think[s] text[a] text[b] call[c f {}] tool_use(completed)",
+        ),
+        chat(
+            "the end of a socket's stream",
+            &[text(0, "a"), raw(r#"{"type":"response.done","response":{"status":"completed"}}"#)],
+            "text[a] stop(completed)",
+        ),
+        chat(
+            "a tool of the host that fails",
+            &[
+                event("mcp_list_tools.failed", r#""output_index":0,"error":{"message":"no"}"#),
+                text(1, "a"),
+                completed(),
+            ],
+            "text[a] stop(completed)",
+        ),
+        chat(
             "an empty message",
             &[added(0, r#""type":"message""#), text(0, ""), done(0, &message("")), completed()],
             "stop(completed)",
@@ -291,9 +326,10 @@ pub(super) fn responses() -> Vec<Chat> {
                 ),
                 done(1, r#""type":"function_call","call_id":"c","name":"f","arguments":{"x":2}"#),
                 done(2, r#""type":"function_call","call_id":"","name":"f","arguments":"""#),
+                done(3, r#""type":"function_call","call_id":"d","name":"f","arguments":[1]"#),
                 completed(),
             ],
-            r#"call[c f {"x":1}] call[c_2 f {"x":2}] call[call_2 f {}] tool_use(completed)"#,
+            r#"call[c f {"x":1}] call[c_2 f {"x":2}] call[call_2 f {}] call[d f raw [1]] tool_use(completed)"#,
         ),
         chat(
             "arguments before the call",
@@ -325,9 +361,10 @@ pub(super) fn responses() -> Vec<Chat> {
                 event("shell_call_command.delta", r#""output_index":0,"delta":"ls""#),
                 done(0, r#""type":"shell_call","call_id":"c","action":{"commands":["ls"]}"#),
                 done(1, r#""type":"apply_patch_call","call_id":"d","operation":{"path":"a"}"#),
+                done(2, r#""type":"computer_call","call_id":"e","actions":[{"type":"wait"}]"#),
                 completed(),
             ],
-            r#"call[c shell_call {"commands":["ls"]}] call[d apply_patch_call {"path":"a"}] tool_use(completed)"#,
+            r#"call[c shell_call {"commands":["ls"]}] call[d apply_patch_call {"path":"a"}] call[e computer_call {"actions":[{"type":"wait"}]}] tool_use(completed)"#,
         ),
         chat(
             "tools that the host runs",

@@ -227,6 +227,16 @@ impl Blocks {
         }
     }
 
+    /// Gives a call that shows already its whole name: the one that it shows with was a piece.
+    pub(crate) fn rename_call(&mut self, handle: Handle, name: &str) {
+        if !self.hold(name.len()) {
+            return;
+        }
+        if let Some(Block::Call(call)) = self.blocks.get_mut(handle.0) {
+            name.clone_into(&mut call.name);
+        }
+    }
+
     /// Appends to a call's argument text.
     pub(crate) fn grow_call(&mut self, handle: Handle, delta: &str) {
         if delta.is_empty() || !self.hold(delta.len()) {

@@ -1,6 +1,8 @@
 //! One JSON payload of a stream: how it is read, mended where hosts break JSON, and searched for an
 //! error.
 
+use memchr::memchr;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::error::{ErrorKind, ProviderError};
@@ -54,6 +56,30 @@ pub(crate) fn read(
         return None;
     }
     payload.failure(&error)
+}
+
+/// The payloads of an event whose data is one JSON value a line: some hosts leave out the blank lines
+/// between their events. Nothing where the lines are one value, as they are where they are one event.
+pub(crate) fn one_a_line(event: Payload<'_>) -> Option<impl Iterator<Item = Payload<'_>>> {
+    memchr(b'\n', event.data)?;
+    if is_json(event.data) {
+        return None;
+    }
+    let is_one = |line: Payload<'_>| line.is_done_mark() || is_json(line.data);
+    // The last one may be cut, like any other event.
+    lines(event).all(|line| !line.terminated || is_one(line)).then(|| lines(event))
+}
+
+fn lines(event: Payload<'_>) -> impl Iterator<Item = Payload<'_>> {
+    let end = event.data.as_ptr_range().end;
+    event.data.split(|byte| *byte == b'\n').map(move |data| {
+        let is_last = data.as_ptr_range().end == end;
+        Payload { data, terminated: event.terminated || !is_last, ..event }
+    })
+}
+
+fn is_json(data: &[u8]) -> bool {
+    serde_json::from_slice::<IgnoredAny>(data).is_ok()
 }
 
 /// Events whose only purpose is to keep a connection open.
@@ -127,11 +153,16 @@ fn is_error(value: &Value) -> bool {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return false,
     };
     let says_error = |key: &str| object.get(key).and_then(Value::as_str) == Some("error");
-    let has_text = |key: &str| object.get(key).is_some_and(Value::is_string);
+    let has_text = |key: &&str| object.get(*key).is_some_and(Value::is_string);
+    let has_list =
+        |key: &str| object.get(key).and_then(Value::as_array).is_some_and(|list| !list.is_empty());
     object.get("error").is_some_and(|error| !error.is_null())
+        || has_list("errors")
         || says_error("object")
         || says_error("type")
-        || has_text("message")
-        || has_text("Message")
+        || MESSAGES.iter().any(has_text)
         || object.get("detail").is_some_and(|detail| !detail.is_null())
 }
+
+/// Fields that nothing but an error has at the top.
+const MESSAGES: [&str; 5] = ["message", "Message", "msg", "error_message", "error_msg"];

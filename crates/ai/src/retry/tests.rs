@@ -16,6 +16,22 @@ fn error(kind: ErrorKind, hint: Option<u64>) -> ProviderError {
 
 /// SPEC M13
 #[test]
+fn the_provider_knows_better_than_the_kind() {
+    let policy = RetryPolicy::default();
+    for (kind, should_retry, retries) in [
+        (ErrorKind::Server, Some(false), false),
+        (ErrorKind::Server, None, true),
+        (ErrorKind::InvalidRequest, Some(true), true),
+        (ErrorKind::InvalidRequest, None, false),
+    ] {
+        let error = ProviderError { should_retry, ..error(kind, None) };
+        let decision = policy.next_attempt(1, Duration::ZERO, &error, 0);
+        assert_eq!(decision != RetryDecision::GiveUp, retries, "{kind:?} {should_retry:?}");
+    }
+}
+
+/// SPEC M13
+#[test]
 fn the_decision_for_each_situation() {
     const NO_CHANCE: u64 = 0;
     const ALL_CHANCE: u64 = u64::MAX;

@@ -392,6 +392,19 @@ async fn a_broken_answer_keeps_what_came_and_is_no_stop() {
     }
 }
 
+#[tokio::test]
+async fn a_host_that_does_not_stream_is_answered_all_the_same() {
+    let whole =
+        r#"{"type":"message","content":[{"type":"text","text":"hello"}],"stop_reason":"end_turn"}"#;
+    let server = serve(vec![vec![
+        answer("200 OK", "content-type: application/json\r\n", whole),
+        Act::Stall,
+    ]])
+    .await;
+    let message = ask(server.port, patient()).result().await;
+    assert_eq!((message.text().as_str(), message.stop_reason), ("hello", StopReason::Stop));
+}
+
 /// SPEC M12
 #[tokio::test]
 async fn refusals_are_typed_and_never_quote_the_key() {
@@ -405,6 +418,7 @@ async fn refusals_are_typed_and_never_quote_the_key() {
                 status: Some(529),
                 retry_after: Some(Duration::from_secs(3)),
                 request_id: Some("req_1".into()),
+                should_retry: None,
             },
         ),
         (
@@ -434,6 +448,30 @@ async fn refusals_are_typed_and_never_quote_the_key() {
                     ErrorKind::MalformedStream,
                     "got a web page instead of an answer: Log in",
                 )
+            },
+        ),
+        (
+            answer("503 Unavailable", "x-should-retry: false\r\nretry-after: 3\r\n", "no"),
+            ProviderError {
+                status: Some(503),
+                should_retry: Some(false),
+                ..ProviderError::new(ErrorKind::Overloaded, "no")
+            },
+        ),
+        (
+            answer("409 Conflict", "x-should-retry: true\r\nretry-after: 3\r\n", "later"),
+            ProviderError {
+                status: Some(409),
+                should_retry: Some(true),
+                retry_after: Some(Duration::from_secs(3)),
+                ..ProviderError::new(ErrorKind::InvalidRequest, "later")
+            },
+        ),
+        (
+            answer("200 OK", "request-id: r\r\n", &sse(r#"{"type":"error","error":"x"}"#)),
+            ProviderError {
+                request_id: Some("r".into()),
+                ..ProviderError::new(ErrorKind::Server, "x")
             },
         ),
         (

@@ -102,11 +102,21 @@ impl Decoder {
                 self.count(event.usage, blocks);
             }
             "message_stop" => self.message_stop(blocks),
+            // The host does not stream: the message is there, whole. (As an event's name the word says
+            // nothing.)
+            "message" if !event.kind.is_empty() => {
+                if let Ok(Maybe(Some(message))) = serde_json::from_slice(payload.data) {
+                    self.message_start(message, blocks);
+                    self.message_stop(blocks);
+                }
+            }
             "error" => self.fail(blocks, error_response::from_body(None, &[], payload.data)),
             // Pings, and whatever the API will come to send.
             _ => {
-                if event.error.0 {
-                    self.fail(blocks, error_response::from_body(None, &[], payload.data));
+                let may_be_error =
+                    event.error.0 || event.kind.is_empty() || event.object.as_str() == "error";
+                if may_be_error && let Some(error) = payload::error_in(payload.data) {
+                    self.fail(blocks, error);
                 }
             }
         }
@@ -152,7 +162,7 @@ impl Decoder {
             "tool_use" => {
                 self.has_calls = true;
                 let handle = blocks.begin_call(text("id"), text("name"));
-                let input = block.get("input").filter(|input| !is_empty_object(input)).cloned();
+                let input = block.get("input").filter(|input| !is_empty(input)).cloned();
                 Open::Call { handle, input }
             }
             kind => {
@@ -308,7 +318,11 @@ fn close(open: Open, blocks: &mut Blocks) {
             if let Some(input) = input
                 && !blocks.has_arguments(handle)
             {
-                blocks.grow_call(handle, &input.to_string());
+                match input {
+                    // Some hosts put the text of the object where the object belongs.
+                    Value::String(text) => blocks.grow_call(handle, &text),
+                    object => blocks.grow_call(handle, &object.to_string()),
+                }
             }
             blocks.end(handle);
         }
@@ -351,11 +365,13 @@ fn grow_opaque(
     }
 }
 
-fn is_empty_object(value: &Value) -> bool {
-    match value {
+/// Whether this input is only the place where deltas will put it.
+fn is_empty(input: &Value) -> bool {
+    match input {
         Value::Object(object) => object.is_empty(),
+        Value::String(text) => text.is_empty(),
         Value::Null => true,
-        Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => false,
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) => false,
     }
 }
 

@@ -18,6 +18,8 @@ pub(super) struct Event<'a> {
     pub(super) delta: Maybe<Delta<'a>>,
     pub(super) usage: Maybe<Usage>,
     pub(super) error: Present,
+    /// `error` where a gateway sends another API's errors.
+    pub(super) object: Text<'a>,
 }
 
 /// The message that `message_start` announces; some hosts send it whole.

@@ -125,6 +125,7 @@ impl Decoder {
             }
             return;
         };
+        let is_bare = chunk.candidates.0.is_empty() && chunk.usage_metadata.0.is_none();
         if !self.has_model && !chunk.model_version.is_empty() {
             self.has_model = true;
             blocks.name_model(chunk.model_version.as_str());
@@ -145,6 +146,8 @@ impl Decoder {
         }
         if chunk.error.0 || payload.name == "error" {
             self.fail(error_response::from_body(None, &[], payload.data), blocks);
+        } else if is_bare && let Some(error) = payload::error_in(payload.data) {
+            self.fail(error, blocks);
         }
     }
 

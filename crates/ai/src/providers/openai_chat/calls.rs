@@ -3,7 +3,7 @@
 //! Calls are told apart by position. Hosts leave the position out, give every call the same one,
 //! repeat ids or leave them out, so a delta also opens a new call when it cannot continue the one it
 //! points at: that one has another id and this delta names a tool, or its arguments are already a
-//! whole JSON object.
+//! whole JSON object. Names may come in pieces as well, before the arguments.
 
 use std::collections::HashMap;
 
@@ -80,6 +80,17 @@ impl Calls {
             name.clone_into(&mut call.name);
         }
         blocks.identify_call(call.handle, id, name);
+        if delta.custom.0.is_some() {
+            blocks.take_as_text(call.handle);
+        }
+        if !name.is_empty() && name != call.name && !blocks.has_arguments(call.handle) {
+            // A name in pieces, or one that is longer each time.
+            call.name = match name.starts_with(&call.name) {
+                true => name.to_owned(),
+                false => format!("{}{name}", call.name),
+            };
+            blocks.rename_call(call.handle, &call.name);
+        }
         blocks.grow_call(call.handle, arguments);
         blocks.sign_call(call.handle, signature);
     }
@@ -103,7 +114,12 @@ impl Call {
         let cannot_grow =
             blocks.is_call_complete(self.handle) && !arguments.trim_ascii().is_empty();
         if other_name {
-            false
+            // The rest of a name says neither an id nor arguments.
+            delta.index.0.is_some()
+                && id.is_empty()
+                && !self.id.is_empty()
+                && arguments.is_empty()
+                && !blocks.has_arguments(self.handle)
         } else if other_id {
             // A host that changes ids from chunk to chunk does not say the name again.
             name.is_empty() && !cannot_grow

@@ -136,7 +136,7 @@ impl Decoder {
             || payload.name == "error"
             || chunk.object.as_str() == "error"
             || chunk.kind.as_str() == "error"
-            || (chunk.choices.is_none() && (!chunk.message.is_empty() || chunk.detail.0));
+            || (chunk.choices.is_none() && payload::error_in(payload.data).is_some());
         if is_error && self.error.is_none() {
             self.error = Some(error_of(payload.data, groq.error.0 && !chunk.error.0));
         }
@@ -164,9 +164,17 @@ impl Decoder {
             return;
         }
         // A whole message in place of deltas is taken once; beside deltas it only repeats them.
-        let delta = choice.delta.0.or_else(|| choice.message.0.filter(|_| blocks.is_empty()));
-        if let Some(delta) = delta {
-            self.delta(delta, blocks);
+        match (choice.delta.0, choice.message.0) {
+            (Some(delta), _) => self.delta(delta, blocks),
+            (None, Some(mut message)) if blocks.is_empty() => {
+                // Its calls are all there, so that their order is their position.
+                let calls = message.tool_calls.0.iter_mut().filter_map(|call| call.0.as_mut());
+                for (position, call) in (0_u64..).zip(calls) {
+                    call.index = Count(Some(position));
+                }
+                self.delta(message, blocks);
+            }
+            (None, Some(_) | None) => {}
         }
         if finished {
             blocks.stop_raw = Some(choice.finish_reason.0.into_owned());
@@ -183,9 +191,10 @@ impl Decoder {
                 detailed.push_str(&self.details.push(entry));
             }
         }
-        let plain = [&delta.reasoning_content, &delta.reasoning, &delta.reasoning_text]
-            .into_iter()
-            .find(|text| !text.is_empty());
+        let plain =
+            [&delta.reasoning_content, &delta.reasoning, &delta.reasoning_text, &delta.thinking]
+                .into_iter()
+                .find(|text| !text.is_empty());
         match plain {
             Some(text) => {
                 self.has_plain_reasoning = true;

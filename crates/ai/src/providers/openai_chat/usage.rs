@@ -12,12 +12,16 @@ use crate::providers::lenient::{Count, Maybe};
 pub(super) struct Usage {
     prompt_tokens: Count,
     completion_tokens: Count,
+    /// Some gateways pass on the counts of the API behind them under its names.
+    input_tokens: Count,
+    output_tokens: Count,
     total_tokens: Count,
     prompt_tokens_details: Maybe<PromptDetails>,
     completion_tokens_details: Maybe<CompletionDetails>,
     reasoning_tokens: Count,
     prompt_cache_hit_tokens: Count,
     cached_tokens: Count,
+    num_cached_tokens: Count,
     cache_read_input_tokens: Count,
     cache_creation_input_tokens: Count,
 }
@@ -27,6 +31,7 @@ pub(super) struct Usage {
 struct PromptDetails {
     cached_tokens: Count,
     cache_write_tokens: Count,
+    cache_creation_tokens: Count,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -38,7 +43,11 @@ struct CompletionDetails {
 impl Usage {
     /// The disjoint counts; nothing when the host sent the object without any.
     pub(super) fn tokens(&self, compat: &Compat) -> Option<Tokens> {
-        let counts = [self.prompt_tokens, self.completion_tokens, self.total_tokens];
+        let (prompt, completion) = (
+            self.prompt_tokens.or(self.input_tokens),
+            self.completion_tokens.or(self.output_tokens),
+        );
+        let counts = [prompt, completion, self.total_tokens];
         if counts.iter().all(|count| count.0.is_none()) {
             return None;
         }
@@ -47,10 +56,13 @@ impl Usage {
             .map_or(Count(None), |details| details.cached_tokens)
             .or(self.prompt_cache_hit_tokens)
             .or(self.cached_tokens)
+            .or(self.num_cached_tokens)
             .or(self.cache_read_input_tokens)
             .or_zero();
         let cache_write = prompt_details
-            .map_or(Count(None), |details| details.cache_write_tokens)
+            .map_or(Count(None), |details| {
+                details.cache_write_tokens.or(details.cache_creation_tokens)
+            })
             .or(self.cache_creation_input_tokens)
             .or_zero();
         let reasoning = self
@@ -60,8 +72,8 @@ impl Usage {
             .map_or(Count(None), |details| details.reasoning_tokens)
             .or(self.reasoning_tokens)
             .or_zero();
-        let prompt = self.prompt_tokens.or_zero();
-        let completion = match (self.completion_tokens.0, self.total_tokens.0) {
+        let prompt = prompt.or_zero();
+        let completion = match (completion.0, self.total_tokens.0) {
             (Some(completion), _) => completion,
             (None, Some(total)) => total.saturating_sub(prompt),
             (None, None) => 0,

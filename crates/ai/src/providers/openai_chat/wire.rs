@@ -5,8 +5,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use serde::Deserialize;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 use super::usage::Usage;
@@ -27,8 +27,6 @@ pub(super) struct Chunk<'a> {
     pub(super) object: Text<'a>,
     #[serde(rename = "type")]
     pub(super) kind: Text<'a>,
-    pub(super) message: Text<'a>,
-    pub(super) detail: Present,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -61,6 +59,7 @@ pub(super) struct Delta<'a> {
     pub(super) reasoning_content: Text<'a>,
     pub(super) reasoning: Text<'a>,
     pub(super) reasoning_text: Text<'a>,
+    pub(super) thinking: Text<'a>,
     pub(super) reasoning_opaque: Text<'a>,
     pub(super) reasoning_details: List<Value>,
     pub(super) refusal: Text<'a>,
@@ -112,7 +111,7 @@ pub(super) struct GoogleContent<'a> {
     pub(super) thought_signature: Text<'a>,
 }
 
-/// Text, or the list of parts that some hosts send in its place.
+/// Text, or the part or the list of parts that some hosts send in its place.
 #[derive(Debug, Default)]
 pub(super) struct Content<'a>(pub(super) Vec<Part<'a>>);
 
@@ -131,7 +130,24 @@ struct WirePart<'a> {
     kind: Text<'a>,
     text: Text<'a>,
     thinking: Content<'a>,
+    /// What a part of the kind `reasoning` has in place of `thinking`.
+    summary: Content<'a>,
     signature: Text<'a>,
+}
+
+impl<'a> WirePart<'a> {
+    fn into_part(self) -> Option<Part<'a>> {
+        match self.kind.as_str() {
+            "text" | "output_text" | "summary_text" | "" => Some(Part::Text(self.text.0)),
+            "thinking" | "reasoning" => {
+                let inner = self.thinking.0.into_iter().chain(self.summary.0);
+                let text = inner.map(Part::into_text).collect::<String>();
+                Some(Part::Thinking { text: Cow::Owned(text), signature: self.signature.0 })
+            }
+            // References, media and what is to come: the text is whole without them.
+            _ => None,
+        }
+    }
 }
 
 impl Part<'_> {
@@ -159,25 +175,15 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
             fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
                 let mut parts = Vec::new();
                 while let Some(item) = items.next_element::<Maybe<WirePart<'a>>>()? {
-                    let Some(item) = item.0 else { continue };
-                    match item.kind.as_str() {
-                        "text" => parts.push(Part::Text(item.text.0)),
-                        "thinking" => {
-                            let text = item
-                                .thinking
-                                .0
-                                .into_iter()
-                                .map(Part::into_text)
-                                .collect::<String>();
-                            let signature = item.signature.0;
-                            parts.push(Part::Thinking { text: Cow::Owned(text), signature });
-                        }
-                        _ => {}
-                    }
+                    parts.extend(item.0.and_then(WirePart::into_part));
                 }
                 Ok(Content(parts))
             }
-            absent!(bool number null object);
+            fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Self::Value, A::Error> {
+                let part = WirePart::deserialize(MapAccessDeserializer::new(entries))?;
+                Ok(Content(part.into_part().into_iter().collect()))
+            }
+            absent!(bool number null);
         }
         deserializer.deserialize_any(Expected(PhantomData))
     }
@@ -188,7 +194,8 @@ fn part_of(text: Cow<'_, str>) -> Vec<Part<'_>> {
     if text.is_empty() { Vec::new() } else { vec![Part::Text(text)] }
 }
 
-/// Argument text; hosts that send the arguments as an object get it written out again.
+/// Argument text; hosts that send the arguments as JSON get it written out again, an object or not:
+/// what is wrong with it is said when it is parsed.
 #[derive(Debug, Default)]
 pub(super) struct Arguments<'a>(pub(super) Cow<'a, str>);
 
@@ -206,11 +213,15 @@ impl<'de: 'a, 'a> Deserialize<'de> for Arguments<'a> {
             fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
                 Ok(Arguments(Cow::Owned(text.to_owned())))
             }
+            fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Self::Value, A::Error> {
+                let list = Value::deserialize(SeqAccessDeserializer::new(items))?;
+                Ok(Arguments(Cow::Owned(list.to_string())))
+            }
             fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Self::Value, A::Error> {
                 let object = Value::deserialize(MapAccessDeserializer::new(entries))?;
                 Ok(Arguments(Cow::Owned(object.to_string())))
             }
-            absent!(bool number null array);
+            absent!(bool number null);
         }
         deserializer.deserialize_any(Expected(PhantomData))
     }

@@ -27,7 +27,9 @@ pub(crate) struct Decoder {
     open: Vec<Open>,
     /// An item came, open or whole.
     any: bool,
-    has_calls: bool,
+    /// How many messages and how many calls came.
+    messages: usize,
+    calls: usize,
     /// The model's own refusal came instead of text.
     has_refusal: bool,
     /// The model was named; the first name is the one that answers.
@@ -81,13 +83,14 @@ impl Decoder {
         };
         let kind = if event.kind.is_empty() { payload.name } else { event.kind.as_str() };
         let ending = match kind {
-            "response.completed" => Some("completed"),
+            // `done` is what the name is where the same events come through a socket.
+            "response.completed" | "response.done" => Some("completed"),
             "response.incomplete" => Some("incomplete"),
             "response.failed" => Some("failed"),
             "response.cancelled" => Some("cancelled"),
             _ => None,
         };
-        if let Some(ending) = ending {
+        if ending.is_some() {
             let response = event.response.0.unwrap_or_default();
             return self.end(ending, response, blocks);
         }
@@ -95,7 +98,14 @@ impl Decoder {
             return self.fail(blocks, error);
         }
         match kind {
-            "error" => self.error = Some(error_response::from_body(None, &[], payload.data)),
+            "" if event.object.as_str() == "response" => {
+                if let Ok(Maybe(Some(response))) = serde_json::from_slice(payload.data) {
+                    self.end(None, response, blocks);
+                }
+            }
+            "error" | "response.error" => {
+                self.error = Some(error_response::from_body(None, &[], payload.data))
+            }
             "response.output_item.added" => {
                 if let Value::Object(item) = event.item {
                     self.announce(event.output_index.0, &item, blocks);
@@ -171,10 +181,13 @@ impl Decoder {
             // Created, queued, in progress, keep-alives, what the host's own tools are doing, and
             // whatever the API will come to send.
             _ => {
+                // A tool that the host runs may fail, and the response goes on.
+                let may_be_error = !kind.starts_with("response.")
+                    && (event.error.0 || event.kind.is_empty() || event.object.as_str() == "error");
                 if let Some(response) = &event.response.0 {
                     self.note(response, blocks);
-                } else if event.error.0 {
-                    self.fail(blocks, error_response::from_body(None, &[], payload.data));
+                } else if may_be_error && let Some(error) = payload::error_in(payload.data) {
+                    self.fail(blocks, error);
                 }
             }
         }
@@ -288,12 +301,21 @@ impl Decoder {
                 if let Some(index) = index {
                     self.abandon(index, blocks);
                 }
-                Item::announced(&whole, blocks)
+                let item = Item::announced(&whole, blocks);
+                self.count(&item);
+                item
             }
         };
-        self.has_calls |= matches!(item, Item::Call { .. });
         self.has_refusal |= has_refusal(&whole);
         item.end(whole, blocks);
+    }
+
+    fn count(&mut self, item: &Item) {
+        match item {
+            Item::Message(_) => self.messages += 1,
+            Item::Call { .. } => self.calls += 1,
+            Item::Reasoning(_) | Item::Other => {}
+        }
     }
 
     fn abandon(&mut self, index: u64, blocks: &mut Blocks) {
@@ -304,7 +326,7 @@ impl Decoder {
 
     fn keep_open(&mut self, open: Open, blocks: &mut Blocks) {
         self.any = true;
-        self.has_calls |= matches!(open.item, Item::Call { .. });
+        self.count(&open.item);
         self.open.push(open);
         if self.open.len() > MAX_OPEN_ITEMS {
             let error = format!("more than {MAX_OPEN_ITEMS} items are open at once");
@@ -341,24 +363,41 @@ impl Decoder {
     }
 
     /// The response is there as far as it will be. Its output is read where the stream did not
-    /// bring it: some hosts leave it empty, others bring nothing before it.
-    fn end(&mut self, ending: &str, mut response: Response<'_>, blocks: &mut Blocks) {
+    /// bring it: some hosts leave it empty, others bring nothing, or not all, before it.
+    fn end(&mut self, ending: Option<&str>, mut response: Response<'_>, blocks: &mut Blocks) {
         self.note(&response, blocks);
         let was_streamed = self.any;
+        let (mut messages, mut calls) = (0, 0);
         for (index, item) in (0_u64..).zip(std::mem::take(&mut response.output.0)) {
             let Value::Object(whole) = item else { continue };
-            let is_open = self
-                .open
-                .iter()
-                .any(|open| open.index == index && open.item.is_of_type(text(&whole, "type")));
-            if is_open || !was_streamed {
+            let kind = text(&whole, "type");
+            let is_open =
+                self.open.iter().any(|open| open.index == index && open.item.is_of_type(kind));
+            // Places need not be the same here, so what is told apart are the kinds.
+            let is_new = match kind {
+                "message" => {
+                    messages += 1;
+                    messages > self.messages
+                }
+                kind if CallForm::of(kind).is_some() => {
+                    calls += 1;
+                    calls > self.calls
+                }
+                _ => false,
+            };
+            if is_open || is_new || !was_streamed {
                 self.item_done(Some(index), whole, blocks);
             }
         }
         for open in self.open.drain(..) {
             open.item.abandon(blocks);
         }
-        let status = if response.status.is_empty() { ending } else { response.status.as_str() };
+        let status = match response.status.as_str() {
+            // A host that forgot to say so in the response says it in the event.
+            "" => ending.unwrap_or("completed"),
+            behind @ ("queued" | "in_progress") => ending.unwrap_or(behind),
+            status => status,
+        };
         let details = response.incomplete_details.0.unwrap_or_default();
         let reason = details.reason.as_str();
         let stop_raw =
@@ -388,7 +427,7 @@ impl Decoder {
             "cancelled" => {
                 Err(ProviderError::new(ErrorKind::Server, "the provider cancelled the response"))
             }
-            "completed" if self.has_calls => Ok(StopReason::ToolUse),
+            "completed" if self.calls > 0 => Ok(StopReason::ToolUse),
             "completed" if self.has_refusal => Ok(StopReason::Refusal),
             "incomplete" if !reason.is_empty() => stop_word::stop_reason(reason),
             _ => stop_word::stop_reason(status),

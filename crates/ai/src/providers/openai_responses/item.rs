@@ -3,7 +3,7 @@
 //! Text that was streamed stands; what an item's end repeats is used only where nothing was
 //! streamed. Knows nothing of where items come from and in which order.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::providers::blocks::{Blocks, Handle, Prose};
 
@@ -79,14 +79,22 @@ impl CallForm {
         match self {
             Self::Json => match item.get("arguments") {
                 Some(Value::String(text)) => text.clone(),
-                // Some hosts put the object itself where its text belongs.
-                Some(object @ Value::Object(_)) => object.to_string(),
-                Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_)) | None => {
-                    String::new()
-                }
+                Some(Value::Null) | None => String::new(),
+                // Some hosts put the object itself where its text belongs. Where it is none, what is
+                // wrong with it is said when it is parsed.
+                Some(
+                    json @ (Value::Object(_) | Value::Array(_) | Value::Bool(_) | Value::Number(_)),
+                ) => json.to_string(),
             },
             Self::Text => text(item, "input").to_owned(),
-            Self::Object(key) => item.get(key).map(Value::to_string).unwrap_or_default(),
+            Self::Object(key) => match item.get(key) {
+                Some(object) => object.to_string(),
+                // A list of them, which is no object, goes under its name.
+                None => match item.get("actions") {
+                    Some(list) => json!({ "actions": list }).to_string(),
+                    None => String::new(),
+                },
+            },
         }
     }
 }

@@ -25,6 +25,9 @@ pub(super) struct Event<'a> {
     pub(super) item: Value,
     pub(super) response: Maybe<Response<'a>>,
     pub(super) error: Present,
+    /// `response` where the host does not stream and this is the whole one; `error` where a gateway
+    /// sends another API's errors.
+    pub(super) object: Text<'a>,
 }
 
 /// One part of a message's or a reasoning item's content.
