@@ -267,7 +267,7 @@ impl Payloads {
     fn take_stray(&mut self) {
         let stray = std::mem::take(&mut self.stray).0;
         let body = stray.trim_ascii();
-        let error = payload::error_in(body);
+        let error = (body.len() <= MAX_STRAY_BYTES).then(|| payload::error_in(body)).flatten();
         if error.is_some() || self.any || body.is_empty() {
             if let Some(error) = error {
                 self.blocks.fail(error);
@@ -313,8 +313,8 @@ impl Payloads {
 #[derive(Debug, Default)]
 struct Stray(Vec<u8>);
 
-/// How much of them is kept beside payloads, where they are an error or nothing. Error bodies are
-/// small. Alone they may be a whole answer, which is as long as a line may be.
+/// How much of them is kept where they are an error or nothing. Error bodies are small. An object
+/// alone may be a whole answer, which is as long as a line may be.
 const MAX_STRAY_BYTES: usize = 256 * 1024;
 
 impl Stray {
@@ -323,8 +323,10 @@ impl Stray {
     }
 
     fn push(&mut self, line: &[u8], beside_payloads: bool) {
-        let most = if beside_payloads { MAX_STRAY_BYTES } else { MAX_LINE_BYTES };
-        if self.0.len().saturating_add(line.len()) < most {
+        let line = if self.0.is_empty() { line.trim_ascii_start() } else { line };
+        let may_be_answer = !beside_payloads && self.0.first().or(line.first()) == Some(&b'{');
+        let most = if may_be_answer { MAX_LINE_BYTES } else { MAX_STRAY_BYTES };
+        if !line.is_empty() && self.0.len().saturating_add(line.len()) < most {
             self.0.extend_from_slice(line);
             self.0.push(b'\n');
         }

@@ -91,6 +91,20 @@ pub(super) fn messages() -> Vec<Chat> {
             "think[t|S] think[|Q] redacted[|D] text[a] stop(end_turn) 5+2r+0w>7(3t)",
         ),
         (
+            "blocks that are not closed",
+            within(
+                &[vec![
+                    block(0, r#""type":"thinking","thinking":"""#),
+                    grown(0, r#""type":"signature_delta","signature":"Q""#),
+                    block(1, r#""type":"text","text":"""#),
+                    grown(1, r#""type":"text_delta","text":"a""#),
+                    block(2, r#""type":"redacted_thinking","data":"""#),
+                ]],
+                "end_turn",
+            ),
+            "think[|Q] text[a] stop(end_turn) 5+2r+0w>7(3t)",
+        ),
+        (
             "calls: streamed, whole, without arguments, interleaved",
             within(
                 &[vec![

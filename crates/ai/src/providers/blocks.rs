@@ -174,13 +174,23 @@ impl Blocks {
         }
     }
 
-    /// Gives a thinking block its signature, in place of an earlier one.
+    /// Gives a thinking block its signature, in place of an earlier one. It shows now if it has not
+    /// before: its place is before what follows, whether its end comes or not.
     pub(crate) fn sign(&mut self, handle: Handle, text: &str) {
         if text.is_empty() || !self.hold(text.len()) {
             return;
         }
-        if let Some(Block::Thinking { signature, .. }) = self.blocks.get_mut(handle.0) {
+        if !matches!(self.blocks.get(handle.0), Some(Block::Thinking { .. })) {
+            return;
+        }
+        self.start();
+        if let Some(Block::Thinking { index, signature, .. }) = self.blocks.get_mut(handle.0) {
             *signature = Some(text.to_owned());
+            if index.is_none() {
+                *index = Some(self.next_index);
+                self.events.push(StreamEvent::ThinkingStart { index: self.next_index });
+                self.next_index += 1;
+            }
         }
     }
 
@@ -329,17 +339,7 @@ impl Blocks {
         let Some(slot) = self.blocks.get_mut(handle.0) else { return };
         match std::mem::replace(slot, Block::Ended) {
             Block::Text { index: Some(index) } => self.events.push(StreamEvent::TextEnd { index }),
-            Block::Thinking { index, signature, redacted } => {
-                if index.is_none() && signature.is_none() && !redacted {
-                    return;
-                }
-                self.start();
-                let index = index.unwrap_or_else(|| {
-                    let index = self.next_index;
-                    self.next_index += 1;
-                    self.events.push(StreamEvent::ThinkingStart { index });
-                    index
-                });
+            Block::Thinking { index: Some(index), signature, redacted } => {
                 self.events.push(StreamEvent::ThinkingEnd { index, signature, redacted });
             }
             Block::Call(call) if call.opened => {
@@ -352,7 +352,10 @@ impl Blocks {
                 call.signature = signature;
                 self.events.push(StreamEvent::ToolcallEnd { index, call });
             }
-            Block::Text { index: None } | Block::Call(_) | Block::Ended => {}
+            Block::Text { index: None }
+            | Block::Thinking { index: None, .. }
+            | Block::Call(_)
+            | Block::Ended => {}
         }
     }
 
