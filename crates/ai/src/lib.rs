@@ -47,7 +47,7 @@ mod violation_watch;
 pub use api::{Api, UnknownApi};
 pub use api_key::ApiKey;
 pub use assembler::Assembler;
-pub use builtin_providers::{BUILTIN_PROVIDERS, BuiltinProvider};
+pub use builtin_providers::{BUILTIN_PROVIDERS, BuiltinProvider, HostVariable};
 pub use compat::{Compat, MaxTokensField, ReasoningReplay, SystemRole, ToolIdForm};
 pub use decode::{DecodeOptions, Framing, StreamDecoder, UnknownFraming};
 pub use encode::encode_request;

@@ -6,6 +6,9 @@
 use std::cmp::Reverse;
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::api::Api;
 use crate::api_key::{ApiKey, redact_secret};
 use crate::compat::Compat;
@@ -55,7 +58,8 @@ pub enum KeyNeed {
 }
 
 /// Which header carries the key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum AuthScheme {
     /// `authorization: Bearer KEY`.
     Bearer,
@@ -63,6 +67,8 @@ pub enum AuthScheme {
     XApiKey,
     /// `x-goog-api-key: KEY`.
     XGoogApiKey,
+    /// `api-key: KEY`, as Azure asks.
+    ApiKey,
 }
 
 impl ProviderEntry {
