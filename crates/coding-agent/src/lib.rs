@@ -42,6 +42,7 @@ pub mod config;
 mod directories;
 mod extension_layer;
 mod grant;
+pub mod keys;
 mod limit;
 mod model_choice;
 mod permission;
@@ -56,7 +57,8 @@ pub use extension_layer::{ExtensionLayer, ExtensionService};
 pub use grant::{Access, Grant, GrantBuilder};
 pub use limit::{HeadTail, Limit, LimitLayer, MAX_BLOCK_BYTES, MAX_OUTPUT_BYTES, Shaped};
 pub use model_choice::{
-    ModelError, ModelName, SCRIPTED_PROVIDER, key_variables, provider_entry, provider_names,
+    FoundProvider, ModelError, ModelName, SCRIPTED_PROVIDER, key_account, key_variables,
+    provider_entry, provider_names,
 };
 pub use permission::{
     Credentials, Judged, Judgement, Permission, PermissionLayer, PermissionMode, PermissionService,

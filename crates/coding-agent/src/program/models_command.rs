@@ -1,13 +1,13 @@
 //! `models`: who can be asked.
 
 use ai::{Api, BuiltinProvider};
-use coding_agent::{ModelError, SCRIPTED_PROVIDER, provider_entry, provider_names};
+use coding_agent::{ModelError, SCRIPTED_PROVIDER, provider_names};
 
 use crate::program::cli::SessionArguments;
 use crate::program::exit::Exit;
 use crate::program::failure::Failure;
 use crate::program::output::Output;
-use crate::program::session::{Session, variable};
+use crate::program::session::Session;
 
 /// Prints each provider with its wire format and whether it can be asked now, and the models that
 /// the configuration names for it.
@@ -21,15 +21,16 @@ pub(crate) fn run(arguments: &SessionArguments) -> Result<Exit, Failure> {
             output.text("    scripted/hello\n    scripted/fix-loop\n    scripted/./FILE")?;
             continue;
         }
-        let line = match provider_entry(&name, &session.config, variable) {
-            Ok(entry) => {
-                let ready = if entry.api_key.is_some() { "ready" } else { "no key needed" };
-                row(&name, entry.api.as_str(), &format!("{ready}, {}", entry.shown_endpoint()))
+        let line = match session.provider(&name) {
+            Ok(found) => {
+                let (entry, key) = (found.entry, found.key);
+                row(&name, entry.api.as_str(), &format!("{key}, {}", entry.shown_endpoint()))
             }
             Err(ModelError::NoKey { variable, .. }) => {
-                let own = session.config.providers.get(&name).and_then(|own| own.api);
-                let api = own.or_else(|| BuiltinProvider::find(&name).map(|builtin| builtin.api));
-                row(&name, api.map_or("", Api::as_str), &format!("{variable} is not set"))
+                row(&name, api(&session, &name), &format!("{variable} is not set"))
+            }
+            Err(ModelError::NoAddress { variables, .. }) => {
+                row(&name, api(&session, &name), &format!("{} is not set", variables.join(" or ")))
             }
             Err(error) => row(&name, "", &error.to_string()),
         };
@@ -43,6 +44,13 @@ pub(crate) fn run(arguments: &SessionArguments) -> Result<Exit, Failure> {
     Ok(Exit::Completed)
 }
 
+/// The wire format of a provider that cannot be asked yet.
+fn api(session: &Session, name: &str) -> &'static str {
+    let own = session.config.providers.get(name).and_then(|own| own.api);
+    let api = own.or_else(|| BuiltinProvider::find(name).map(|builtin| builtin.api));
+    api.map_or("", Api::as_str)
+}
+
 fn row(name: &str, api: &str, state: &str) -> String {
-    format!("{name:<14} {api:<20} {state}")
+    format!("{name:<16} {api:<20} {state}")
 }
