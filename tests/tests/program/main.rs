@@ -8,6 +8,8 @@ mod ending;
 mod faults;
 mod headless;
 mod inspection;
+mod keys;
+mod providers;
 mod secrets;
 mod tool_run;
 mod violations;
