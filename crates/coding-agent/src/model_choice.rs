@@ -413,7 +413,8 @@ mod tests {
         let openai = ("OPENAI_API_KEY", "usual-key-1");
         let work = ("WORK", "work-key-12");
         let command = KeyOrigin::ConfiguredCommand(KeyCommand::new("echo y"));
-        let cases: [(&str, &str, &[(&str, &str)], KeyOrigin, Option<&str>); 11] = [
+        type Case<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], KeyOrigin, Option<&'a str>);
+        let cases: [Case<'_>; 11] = [
             ("openai", "", &[openai], KeyOrigin::Variable("OPENAI_API_KEY".into()), Some(openai.1)),
             ("openai", "", &[("OPENAI_API_KEY", " ")], KeyOrigin::Stored, Some("stored-key-1")),
             ("openai-responses", "", &[], KeyOrigin::Stored, Some("stored-key-1")),

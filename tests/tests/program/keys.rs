@@ -118,6 +118,7 @@ async fn a_key_on_the_command_line_is_refused() {
         &["login", KEY],
         &["login", KEY, "openai"],
         &["logout", KEY],
+        &["logout", "openai", KEY],
     ] {
         let ended = bench.program(arguments).piped("other-key-0123456789").run().await;
         assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{ended:?}");

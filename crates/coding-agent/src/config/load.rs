@@ -154,8 +154,8 @@ fn described(text: &str, error: &toml::de::Error) -> String {
     let at = error.span().map_or(text.len(), |span| span.start.min(text.len()));
     let line_begin = text[..at].rfind('\n').map_or(0, |end| end + 1);
     let line = text[line_begin..].lines().next().unwrap_or_default();
-    let headers = text[..at].lines().map(str::trim_start).filter(|line| line.starts_with('['));
-    let among_providers = headers.last().is_some_and(|header| header.contains("providers"));
+    let mut headers = text[..at].lines().map(str::trim_start).filter(|line| line.starts_with('['));
+    let among_providers = headers.next_back().is_some_and(|header| header.contains("providers"));
     if !among_providers && !line.contains("providers") && cover_keys(&whole) == whole {
         return whole;
     }

@@ -126,12 +126,16 @@ pub(crate) struct LoginArguments {
     pub(crate) surplus: Vec<OsString>,
 }
 
-/// What `logout` is given.
+/// What `logout` is given; the same holds for its `Debug`.
 #[derive(Args)]
 pub(crate) struct LogoutArguments {
     /// The provider.
     #[arg(value_name = "PROVIDER")]
     pub(crate) provider: OsString,
+
+    /// As for `login`.
+    #[arg(hide = true, num_args = 0.., allow_hyphen_values = true)]
+    pub(crate) surplus: Vec<OsString>,
 }
 
 impl fmt::Debug for LoginArguments {

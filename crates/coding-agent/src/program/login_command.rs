@@ -3,7 +3,7 @@
 //! No key is ever printed, nor is anything that may be one: an argument in the wrong place, or what
 //! standard input held instead of a key.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal, Read};
 
 use coding_agent::keys::{
@@ -26,13 +26,7 @@ pub(crate) async fn login(
     session: &SessionArguments,
     arguments: &LoginArguments,
 ) -> Result<Exit, Failure> {
-    if !arguments.surplus.is_empty() {
-        return Err(Failure::usage(
-            "login takes one provider and no key: other programs can see arguments, and shells keep \
-             them",
-        )
-        .hint("pipe the key in, or type it when you are asked; and replace one that was shown"));
-    }
+    refuse_surplus("login", &arguments.surplus)?;
     let session = Session::open(session)?;
     session.report_notes();
     let provider = known(&session, &arguments.provider)?;
@@ -71,6 +65,7 @@ pub(crate) async fn logout(
     session: &SessionArguments,
     arguments: &LogoutArguments,
 ) -> Result<Exit, Failure> {
+    refuse_surplus("logout", &arguments.surplus)?;
     let session = Session::open(session)?;
     session.report_notes();
     let provider = known(&session, &arguments.provider)?;
@@ -84,6 +79,18 @@ pub(crate) async fn logout(
     } else {
         format!("there was no key of {account} in {path}")
     })
+}
+
+/// Refuses arguments that have no place, without saying them again.
+fn refuse_surplus(command: &str, surplus: &[OsString]) -> Result<(), Failure> {
+    if surplus.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "{command} takes one provider and no key: other programs can see arguments, and shells keep \
+         them"
+    ))
+    .hint("pipe the key in, or type it when you are asked; and replace one that was shown"))
 }
 
 fn say(text: &str) -> Result<Exit, Failure> {
