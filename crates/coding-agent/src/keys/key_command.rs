@@ -232,18 +232,33 @@ mod tests {
         assert!(!format!("{:?}", KeyCommand::new("echo sk-1234")).contains("sk-1234"));
     }
 
-    /// What a command started ends with it when its time is up.
     #[tokio::test(start_paused = true)]
-    async fn a_command_that_hangs_is_killed_with_all_that_it_started() {
-        let (mut reader, writer) = std::io::pipe().unwrap();
-        let mark = std::os::fd::AsRawFd::as_raw_fd(&writer);
-        // The pipe's other end is handed on by number; it closes when the last holder has ended.
-        rustix::io::fcntl_setfd(&writer, rustix::io::FdFlags::empty()).unwrap();
-        let hangs = format!("sleep 60 >&{mark} & sleep 60 >&{mark}");
-        assert_eq!(run(&hangs).await, Err("it did not end within 10 s".to_owned()));
-        drop(writer);
-        let mut rest = Vec::new();
-        std::io::Read::read_to_end(&mut reader, &mut rest).unwrap();
-        assert_eq!(rest, b"");
+    async fn a_command_that_hangs_is_given_up() {
+        assert_eq!(run("sleep 60").await, Err("it did not end within 10 s".to_owned()));
+    }
+
+    /// What a command started ends with it when nobody waits for it any more, its time being up or
+    /// the run being cancelled.
+    #[tokio::test]
+    async fn a_command_that_is_given_up_is_killed_with_all_that_it_started() {
+        let directory = tempfile::tempdir().unwrap();
+        let fifo = directory.path().join("fifo");
+        let made = std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
+        assert!(made.success());
+        let command = format!("exec >{}; sleep 60 & echo up; sleep 60", fifo.display());
+        let (is_up, up) = tokio::sync::oneshot::channel();
+        let reader = std::thread::spawn(move || {
+            let mut fifo = std::fs::File::open(fifo).unwrap();
+            let mut line = [0; 3];
+            std::io::Read::read_exact(&mut fifo, &mut line).unwrap();
+            is_up.send(line).unwrap();
+            // Ends when nobody holds the other end any more.
+            std::io::Read::read(&mut fifo, &mut line).unwrap()
+        });
+        tokio::select! {
+            ended = run(&command) => panic!("{ended:?}"),
+            line = up => assert_eq!(&line.unwrap(), b"up\n"),
+        }
+        assert_eq!(reader.join().unwrap(), 0);
     }
 }
