@@ -65,6 +65,7 @@ pub struct Program<'b> {
     variables: Vec<(OsString, OsString)>,
     directory: PathBuf,
     vanishes: bool,
+    disk_is_full: bool,
     input: Input,
     output: Output,
     kept: Option<&'static str>,
@@ -91,6 +92,7 @@ impl Bench {
             variables,
             directory: self.work(),
             vanishes: false,
+            disk_is_full: false,
             input: Input::Null,
             output: Output::Captured,
             kept: None,
@@ -157,6 +159,13 @@ impl<'b> Program<'b> {
         self
     }
 
+    /// No file that it writes takes a single byte.
+    #[must_use]
+    pub fn with_full_disk(mut self) -> Self {
+        self.disk_is_full = true;
+        self
+    }
+
     /// Standard input.
     #[must_use]
     pub fn input(mut self, input: Input) -> Self {
@@ -216,7 +225,13 @@ impl<'b> Program<'b> {
 
     fn command(&self) -> Command {
         // Only a shell can do this between fork and exec without a line of unsafe code.
-        let before = if self.vanishes { "rmdir \"$PWD\"; " } else { "" };
+        let mut before = String::new();
+        if self.vanishes {
+            before += "rmdir \"$PWD\"; ";
+        }
+        if self.disk_is_full {
+            before += "trap '' XFSZ; ulimit -f 0; ";
+        }
         let mut redirections = String::new();
         if matches!(self.input, Input::Closed) {
             redirections += " <&-";
@@ -316,6 +331,16 @@ impl Running<'_> {
         let line = in_time(self.errors.next_line()).await.unwrap().expect("standard error ended");
         self.said.push(line.clone());
         line
+    }
+
+    /// Reads standard error until it ends in this, which need not be a whole line.
+    pub async fn wait_for_error_text(&mut self, end: &str) {
+        let mut text = Vec::new();
+        while !text.ends_with(end.as_bytes()) {
+            let byte = in_time(self.errors.get_mut().read_u8()).await;
+            text.push(byte.expect("standard error has ended"));
+        }
+        self.said.push(String::from_utf8(text).expect("only text is printed"));
     }
 
     /// Reads standard output, as JSON lines, until one of this type has come.

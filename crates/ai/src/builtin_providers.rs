@@ -4,200 +4,243 @@
 //! Reading those variables is the caller's business.
 
 use crate::api::Api;
-use crate::catalogue;
+use crate::catalogue::{self, ModelInfo};
 use crate::compat::{
     Compat, MaxTokensField, ReasoningReplay, SystemRole, ThinkingField, ToolIdForm,
 };
-use crate::provider_entry::{KeyNeed, ProviderEntry};
+use crate::provider_entry::{AuthScheme, KeyNeed, ProviderEntry};
 
-/// A provider that needs no configuration but its key.
+/// A provider that needs no configuration but its key, and its address where each customer has one
+/// of their own.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct BuiltinProvider {
     /// The name, such as `anthropic`.
     pub name: &'static str,
+    /// The provider whose key it is asked with, where that is another: one account, two wire formats.
+    pub account: Option<&'static str>,
     /// The wire format.
     pub api: Api,
-    /// Where it is.
-    pub base_url: &'static str,
+    /// Where it is; `None` where only its customer knows.
+    pub base_url: Option<&'static str>,
     /// The variables that may hold its key; the first that is set wins.
     pub key_variables: &'static [&'static str],
     /// The variable that may move it elsewhere.
     pub base_url_variable: &'static str,
+    /// Variables in which its own tools keep the host; weaker than the one above.
+    pub host_variables: &'static [HostVariable],
     /// Whether it answers without a key.
     pub key_need: KeyNeed,
+    /// How the key travels, where that is not its wire format's usual way.
+    pub auth: Option<AuthScheme>,
     /// What is not plain in its dialect.
     dialect: fn(&mut Compat),
 }
+
+/// A variable that holds a host, with or without `https://`, and where on it the API is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostVariable {
+    /// The variable.
+    pub name: &'static str,
+    /// The path below the host.
+    pub path: &'static str,
+}
+
+/// What most of them have in common: Chat Completions, for a key.
+const HOSTED: BuiltinProvider = BuiltinProvider {
+    name: "",
+    account: None,
+    api: Api::OpenaiChat,
+    base_url: None,
+    key_variables: &[],
+    base_url_variable: "",
+    host_variables: &[],
+    key_need: KeyNeed::Required,
+    auth: None,
+    dialect: |_| {},
+};
 
 /// Every built-in provider, in the order in which they are shown.
 pub const BUILTIN_PROVIDERS: &[BuiltinProvider] = &[
     BuiltinProvider {
         name: "anthropic",
         api: Api::AnthropicMessages,
-        base_url: "https://api.anthropic.com",
+        base_url: Some("https://api.anthropic.com"),
         key_variables: &["ANTHROPIC_API_KEY"],
         base_url_variable: "ANTHROPIC_BASE_URL",
-        key_need: KeyNeed::Required,
-        dialect: |_| {},
+        ..HOSTED
     },
     BuiltinProvider {
         name: "openai",
-        api: Api::OpenaiChat,
-        base_url: "https://api.openai.com/v1",
+        base_url: Some("https://api.openai.com/v1"),
         key_variables: &["OPENAI_API_KEY"],
         base_url_variable: "OPENAI_BASE_URL",
-        key_need: KeyNeed::Required,
         dialect: |compat| {
             compat.max_tokens_field = MaxTokensField::MaxCompletionTokens;
             compat.system_role = SystemRole::Developer;
         },
+        ..HOSTED
+    },
+    BuiltinProvider {
+        name: "openai-responses",
+        account: Some("openai"),
+        api: Api::OpenaiResponses,
+        base_url: Some("https://api.openai.com/v1"),
+        key_variables: &["OPENAI_API_KEY"],
+        base_url_variable: "OPENAI_BASE_URL",
+        ..HOSTED
     },
     BuiltinProvider {
         name: "gemini",
         api: Api::GoogleGenerate,
-        base_url: "https://generativelanguage.googleapis.com/v1beta",
-        key_variables: &["GEMINI_API_KEY"],
+        base_url: Some("https://generativelanguage.googleapis.com/v1beta"),
+        key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
         base_url_variable: "GEMINI_BASE_URL",
-        key_need: KeyNeed::Required,
-        dialect: |_| {},
+        ..HOSTED
     },
     BuiltinProvider {
         name: "deepseek",
-        api: Api::OpenaiChat,
-        base_url: "https://api.deepseek.com/v1",
+        base_url: Some("https://api.deepseek.com/v1"),
         key_variables: &["DEEPSEEK_API_KEY"],
         base_url_variable: "DEEPSEEK_BASE_URL",
-        key_need: KeyNeed::Required,
         dialect: |compat| {
             compat.reasoning_replay = ReasoningReplay::WithToolCalls;
             compat.thinking_field = ThinkingField::ThinkingType;
             compat.text_only = true;
         },
+        ..HOSTED
     },
     BuiltinProvider {
         name: "openrouter",
-        api: Api::OpenaiChat,
-        base_url: "https://openrouter.ai/api/v1",
+        base_url: Some("https://openrouter.ai/api/v1"),
         key_variables: &["OPENROUTER_API_KEY"],
         base_url_variable: "OPENROUTER_BASE_URL",
-        key_need: KeyNeed::Required,
         dialect: |compat| compat.thinking_field = ThinkingField::ReasoningObject,
+        ..HOSTED
     },
     BuiltinProvider {
         name: "groq",
-        api: Api::OpenaiChat,
-        base_url: "https://api.groq.com/openai/v1",
+        base_url: Some("https://api.groq.com/openai/v1"),
         key_variables: &["GROQ_API_KEY"],
         base_url_variable: "GROQ_BASE_URL",
-        key_need: KeyNeed::Required,
         dialect: |compat| {
             compat.max_tokens_field = MaxTokensField::MaxCompletionTokens;
         },
+        ..HOSTED
     },
     BuiltinProvider {
         name: "xai",
-        api: Api::OpenaiChat,
-        base_url: "https://api.x.ai/v1",
+        base_url: Some("https://api.x.ai/v1"),
         key_variables: &["XAI_API_KEY"],
         base_url_variable: "XAI_BASE_URL",
-        key_need: KeyNeed::Required,
         dialect: |compat| compat.reasoning_beside_output = true,
+        ..HOSTED
     },
     BuiltinProvider {
         name: "mistral",
-        api: Api::OpenaiChat,
-        base_url: "https://api.mistral.ai/v1",
+        base_url: Some("https://api.mistral.ai/v1"),
         key_variables: &["MISTRAL_API_KEY"],
         base_url_variable: "MISTRAL_BASE_URL",
-        key_need: KeyNeed::Required,
         dialect: |compat| {
             compat.tool_ids = ToolIdForm::NineAlphanumerics;
             compat.no_stream_options = true;
         },
+        ..HOSTED
     },
     BuiltinProvider {
         name: "together",
-        api: Api::OpenaiChat,
-        base_url: "https://api.together.xyz/v1",
+        base_url: Some("https://api.together.xyz/v1"),
         key_variables: &["TOGETHER_API_KEY"],
         base_url_variable: "TOGETHER_BASE_URL",
-        key_need: KeyNeed::Required,
-        dialect: |_| {},
+        ..HOSTED
     },
     BuiltinProvider {
         name: "fireworks",
-        api: Api::OpenaiChat,
-        base_url: "https://api.fireworks.ai/inference/v1",
+        base_url: Some("https://api.fireworks.ai/inference/v1"),
         key_variables: &["FIREWORKS_API_KEY"],
         base_url_variable: "FIREWORKS_BASE_URL",
-        key_need: KeyNeed::Required,
-        dialect: |_| {},
+        ..HOSTED
     },
     BuiltinProvider {
         name: "cerebras",
-        api: Api::OpenaiChat,
-        base_url: "https://api.cerebras.ai/v1",
+        base_url: Some("https://api.cerebras.ai/v1"),
         key_variables: &["CEREBRAS_API_KEY"],
         base_url_variable: "CEREBRAS_BASE_URL",
-        key_need: KeyNeed::Required,
         dialect: |compat| {
             compat.max_tokens_field = MaxTokensField::MaxCompletionTokens;
             compat.text_only = true;
         },
+        ..HOSTED
     },
     BuiltinProvider {
         name: "moonshot",
-        api: Api::OpenaiChat,
-        base_url: "https://api.moonshot.ai/v1",
+        base_url: Some("https://api.moonshot.ai/v1"),
         key_variables: &["MOONSHOT_API_KEY"],
         base_url_variable: "MOONSHOT_BASE_URL",
-        key_need: KeyNeed::Required,
         dialect: |compat| {
             compat.reasoning_replay = ReasoningReplay::WithToolCalls;
             compat.thinking_field = ThinkingField::ThinkingType;
         },
+        ..HOSTED
     },
     BuiltinProvider {
         name: "zhipu",
-        api: Api::OpenaiChat,
-        base_url: "https://open.bigmodel.cn/api/paas/v4",
+        base_url: Some("https://open.bigmodel.cn/api/paas/v4"),
         key_variables: &["ZHIPU_API_KEY", "ZHIPUAI_API_KEY", "ZAI_API_KEY"],
         base_url_variable: "ZHIPU_BASE_URL",
-        key_need: KeyNeed::Required,
         dialect: |compat| {
             compat.reasoning_replay = ReasoningReplay::WithToolCalls;
             compat.thinking_field = ThinkingField::ThinkingType;
         },
+        ..HOSTED
     },
     BuiltinProvider {
         name: "qwen",
-        api: Api::OpenaiChat,
-        base_url: "https://dashscope.aliyuncs.com/compatible-mode/v1",
+        base_url: Some("https://dashscope.aliyuncs.com/compatible-mode/v1"),
         key_variables: &["DASHSCOPE_API_KEY", "QWEN_API_KEY"],
         base_url_variable: "QWEN_BASE_URL",
-        key_need: KeyNeed::Required,
         dialect: |compat| compat.thinking_field = ThinkingField::EnableThinking,
+        ..HOSTED
     },
     BuiltinProvider {
         name: "huggingface",
-        api: Api::OpenaiChat,
-        base_url: "https://router.huggingface.co/v1",
+        base_url: Some("https://router.huggingface.co/v1"),
         key_variables: &["HF_TOKEN", "HUGGINGFACE_API_KEY"],
         base_url_variable: "HUGGINGFACE_BASE_URL",
-        key_need: KeyNeed::Required,
-        dialect: |_| {},
+        ..HOSTED
     },
     BuiltinProvider {
         name: "perplexity",
-        api: Api::OpenaiChat,
-        base_url: "https://api.perplexity.ai",
+        base_url: Some("https://api.perplexity.ai"),
         key_variables: &["PERPLEXITY_API_KEY"],
         base_url_variable: "PERPLEXITY_BASE_URL",
-        key_need: KeyNeed::Required,
         dialect: |compat| {
             compat.no_stream_options = true;
         },
+        ..HOSTED
+    },
+    BuiltinProvider {
+        name: "github-models",
+        base_url: Some("https://models.github.ai/inference"),
+        key_variables: &["GITHUB_MODELS_TOKEN", "GITHUB_TOKEN"],
+        base_url_variable: "GITHUB_MODELS_BASE_URL",
+        ..HOSTED
+    },
+    BuiltinProvider {
+        name: "azure",
+        key_variables: &["AZURE_OPENAI_API_KEY"],
+        base_url_variable: "AZURE_OPENAI_BASE_URL",
+        host_variables: &[HostVariable { name: "AZURE_OPENAI_ENDPOINT", path: "/openai/v1" }],
+        auth: Some(AuthScheme::ApiKey),
+        dialect: |compat| compat.max_tokens_field = MaxTokensField::MaxCompletionTokens,
+        ..HOSTED
+    },
+    BuiltinProvider {
+        name: "databricks",
+        key_variables: &["DATABRICKS_TOKEN"],
+        base_url_variable: "DATABRICKS_BASE_URL",
+        host_variables: &[HostVariable { name: "DATABRICKS_HOST", path: "/serving-endpoints" }],
+        ..HOSTED
     },
     local("ollama", "http://127.0.0.1:11434/v1", &["OLLAMA_API_KEY"], "OLLAMA_BASE_URL"),
     local("lmstudio", "http://127.0.0.1:1234/v1", &["LMSTUDIO_API_KEY"], "LMSTUDIO_BASE_URL"),
@@ -214,12 +257,11 @@ const fn local(
 ) -> BuiltinProvider {
     BuiltinProvider {
         name,
-        api: Api::OpenaiChat,
-        base_url,
+        base_url: Some(base_url),
         key_variables,
         base_url_variable,
         key_need: KeyNeed::Optional,
-        dialect: |_| {},
+        ..HOSTED
     }
 }
 
@@ -236,14 +278,48 @@ impl BuiltinProvider {
         compat
     }
 
-    /// The provider's entry, without a key.
+    /// The name under which its key is kept: its own, or that of the provider whose account it shares.
+    pub fn account(&self) -> &'static str {
+        self.account.unwrap_or(self.name)
+    }
+
+    /// Where it is, by these variables or by itself. `None` where each customer has an address of
+    /// their own and no variable names it.
+    pub fn address(&self, variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+        let set = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
+        let moved = set(self.base_url_variable);
+        let on_host = || {
+            let mut hosts = self.host_variables.iter();
+            hosts.find_map(|host| Some(host.address(&set(host.name)?)))
+        };
+        moved.or_else(on_host).or_else(|| self.base_url.map(str::to_owned))
+    }
+
+    /// What is known of its models: they belong to the account.
+    pub fn models(&self) -> Vec<ModelInfo> {
+        catalogue::models_of(self.account())
+    }
+
+    /// The provider's entry, without a key. Its address is empty where only its customer knows it.
     pub fn entry(&self) -> ProviderEntry {
-        let mut entry = ProviderEntry::new(self.name, self.api, self.base_url);
+        let base_url = self.base_url.unwrap_or_default();
+        let mut entry = ProviderEntry::new(self.name, self.api, base_url);
         entry.key_need = self.key_need;
+        entry.auth = self.auth.unwrap_or(entry.auth);
         entry.key_hint = self.key_variables.first().map(|variable| (*variable).to_owned());
         entry.compat = self.compat();
-        entry.models = catalogue::models_of(self.name).into();
+        entry.models = self.models().into();
         entry
+    }
+}
+
+impl HostVariable {
+    /// The API's address on a host that is written in any usual way.
+    fn address(&self, host: &str) -> String {
+        let host = host.trim().trim_end_matches('/');
+        let scheme = if host.contains("://") { "" } else { "https://" };
+        let path = if host.ends_with(self.path) { "" } else { self.path };
+        format!("{scheme}{host}{path}")
     }
 }
 
@@ -255,19 +331,92 @@ mod tests {
 
     #[test]
     fn names_and_variables_are_unique_and_addresses_are_whole() {
-        let mut seen = HashSet::new();
+        let mut names = HashSet::new();
+        let mut variables = HashSet::new();
         for provider in BUILTIN_PROVIDERS {
-            assert!(seen.insert(provider.name), "{}", provider.name);
-            assert!(seen.insert(provider.base_url_variable), "{}", provider.name);
-            for variable in provider.key_variables {
-                assert!(seen.insert(variable), "{variable}");
+            let name = provider.name;
+            assert!(names.insert(name), "{name}");
+            let hosts = provider.host_variables.iter().map(|host| host.name);
+            let own = provider.key_variables.iter().copied().chain(hosts);
+            for variable in own.chain([provider.base_url_variable]) {
+                // Who shares an account shares its variables, all of them.
+                assert_eq!(variables.insert(variable), provider.account.is_none(), "{variable}");
             }
             let entry = provider.entry();
             let local = entry.base_url.starts_with("http://127.0.0.1:");
-            assert!(local || entry.base_url.starts_with("https://"), "{}", provider.name);
-            assert_eq!(local, entry.key_need == KeyNeed::Optional, "{}", provider.name);
-            assert!(entry.key_hint.is_some(), "{}", provider.name);
+            assert!(local || entry.base_url.starts_with("https://") || provider.base_url.is_none());
+            assert_eq!(local, entry.key_need == KeyNeed::Optional, "{name}");
+            assert!(entry.key_hint.is_some(), "{name}");
         }
-        assert_eq!(seen.len(), 3 * BUILTIN_PROVIDERS.len() + 4, "extra names of keys: 4");
+        for account in BUILTIN_PROVIDERS.iter().filter_map(|provider| provider.account) {
+            assert!(names.contains(account), "{account}");
+        }
+    }
+
+    #[test]
+    fn every_listed_provider_is_there() {
+        let listed = [
+            "anthropic",
+            "openai",
+            "openai-responses",
+            "gemini",
+            "deepseek",
+            "groq",
+            "xai",
+            "mistral",
+            "openrouter",
+            "qwen",
+            "moonshot",
+            "zhipu",
+            "together",
+            "fireworks",
+            "cerebras",
+            "perplexity",
+            "huggingface",
+            "github-models",
+            "azure",
+            "databricks",
+            "vllm",
+            "llamacpp",
+            "ollama",
+            "lmstudio",
+        ];
+        let names: HashSet<&str> = BUILTIN_PROVIDERS.iter().map(|provider| provider.name).collect();
+        assert_eq!(names, HashSet::from(listed));
+    }
+
+    #[test]
+    fn an_address_is_found_in_every_usual_variable() {
+        let azure = "https://mine.openai.azure.com/openai/v1";
+        let databricks = "https://adb-1.azuredatabricks.net/serving-endpoints";
+        for (provider, variable, value, address) in [
+            ("azure", "AZURE_OPENAI_BASE_URL", "http://h/v1", Some("http://h/v1")),
+            ("azure", "AZURE_OPENAI_ENDPOINT", "https://mine.openai.azure.com/", Some(azure)),
+            ("azure", "AZURE_OPENAI_ENDPOINT", azure, Some(azure)),
+            ("azure", "AZURE_OPENAI_ENDPOINT", " ", None),
+            ("azure", "OPENAI_BASE_URL", "http://h/v1", None),
+            ("databricks", "DATABRICKS_HOST", "adb-1.azuredatabricks.net", Some(databricks)),
+            ("databricks", "DATABRICKS_HOST", databricks, Some(databricks)),
+            ("ollama", "OTHER", "x", Some("http://127.0.0.1:11434/v1")),
+            ("ollama", "OLLAMA_BASE_URL", "http://h/v1", Some("http://h/v1")),
+            ("openai-responses", "OPENAI_BASE_URL", "http://h/v1", Some("http://h/v1")),
+        ] {
+            let found = BuiltinProvider::find(provider)
+                .unwrap()
+                .address(|name| (name == variable).then(|| value.to_owned()));
+            assert_eq!(found.as_deref(), address, "{provider} {variable}={value}");
+        }
+    }
+
+    #[test]
+    fn the_key_travels_as_each_provider_wants() {
+        for (provider, auth) in [
+            ("azure", AuthScheme::ApiKey),
+            ("databricks", AuthScheme::Bearer),
+            ("anthropic", AuthScheme::XApiKey),
+            ("gemini", AuthScheme::XGoogApiKey),
+        ] {
+            assert_eq!(BuiltinProvider::find(provider).unwrap().entry().auth, auth, "{provider}");
+        }
     }
 }

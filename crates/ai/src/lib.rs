@@ -186,7 +186,7 @@ mod violation_watch;
 pub use api::{Api, UnknownApi};
 pub use api_key::ApiKey;
 pub use assembler::Assembler;
-pub use builtin_providers::{BUILTIN_PROVIDERS, BuiltinProvider};
+pub use builtin_providers::{BUILTIN_PROVIDERS, BuiltinProvider, HostVariable};
 pub use catalogue::{Modality, ModelInfo};
 pub use compat::{Compat, MaxTokensField, ReasoningReplay, SystemRole, ThinkingField, ToolIdForm};
 pub use cost::{InvalidPrice, Price, PriceAbove};

@@ -7,6 +7,9 @@ use std::cmp::Reverse;
 use std::fmt;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::api::Api;
 use crate::api_key::{ApiKey, redact_secret};
 use crate::catalogue::{Modality, ModelInfo, find_model};
@@ -60,7 +63,8 @@ pub enum KeyNeed {
 }
 
 /// Which header carries the key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum AuthScheme {
     /// `authorization: Bearer KEY`.
@@ -69,6 +73,8 @@ pub enum AuthScheme {
     XApiKey,
     /// `x-goog-api-key: KEY`.
     XGoogApiKey,
+    /// `api-key: KEY`, as Azure asks.
+    ApiKey,
 }
 
 impl ProviderEntry {

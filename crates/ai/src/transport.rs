@@ -618,6 +618,7 @@ fn headers(entry: &ProviderEntry) -> Result<HeaderMap, ProviderError> {
                 AuthScheme::XGoogApiKey => {
                     (HeaderName::from_static("x-goog-api-key"), key.reveal().to_owned())
                 }
+                AuthScheme::ApiKey => (HeaderName::from_static("api-key"), key.reveal().to_owned()),
             };
             let mut value = HeaderValue::from_str(&value).map_err(|_| {
                 ProviderError::new(

@@ -48,9 +48,14 @@ impl Directories {
         self.config.join("config.toml")
     }
 
+    /// The file in which `login` keeps keys.
+    pub fn key_file(&self) -> PathBuf {
+        self.config.join("credentials.toml")
+    }
+
     /// The places that hold the program's own keys and sessions.
     pub fn secret(&self) -> Vec<PathBuf> {
-        vec![self.config.join("credentials.toml"), self.data.clone()]
+        vec![self.key_file(), self.data.clone()]
     }
 }
 

@@ -42,6 +42,7 @@ pub mod config;
 mod directories;
 mod extension_layer;
 mod grant;
+pub mod keys;
 mod limit;
 mod model_choice;
 mod model_lists;
@@ -57,8 +58,8 @@ pub use extension_layer::{ExtensionLayer, ExtensionService};
 pub use grant::{Access, Grant, GrantBuilder};
 pub use limit::{HeadTail, Limit, LimitLayer, MAX_BLOCK_BYTES, MAX_OUTPUT_BYTES, Shaped};
 pub use model_choice::{
-    ModelError, ModelName, SCRIPTED_PROVIDER, key_variables, known_models, provider_entry,
-    provider_names,
+    FoundProvider, ModelError, ModelName, SCRIPTED_PROVIDER, key_account, key_variables,
+    known_models, provider_entry, provider_names,
 };
 pub use model_lists::ModelLists;
 pub use permission::{

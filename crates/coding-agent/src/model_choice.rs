@@ -1,13 +1,21 @@
 //! Which model is asked: from a name and the configuration to a provider entry with its key.
 //!
 //! Decides without network; the environment is a function that the caller passes.
+//!
+//! A key is looked for where the configuration says (`key_env` or `key_command`), then in the usual
+//! variables, then in the credentials file. What is nearer to the moment wins: a configuration that
+//! names a place for this provider means that place; a variable set for one shell or one job is
+//! meant for it, and must not be beaten by what was stored months ago; what `login` stored is for all the
+//! rest. A `key_env` stands in for the usual variables, so that a key of another account is not taken
+//! by accident; where that variable is not set, what was stored under the provider's name still counts.
 
-use ai::catalogue::{lay_over, models_of};
+use ai::catalogue::lay_over;
 use ai::{
     ApiKey, BUILTIN_PROVIDERS, BuiltinProvider, KeyNeed, ModelInfo, ProviderEntry, shown_address,
 };
 
 use crate::config::{Config, ProviderConfig};
+use crate::keys::{KeyCommand, KeyFile, KeyFileError, KeyOrigin, StoredKey};
 
 /// The provider whose models are scripts played inside the process.
 pub const SCRIPTED_PROVIDER: &str = "scripted";
@@ -19,6 +27,16 @@ pub struct ModelName {
     pub provider: String,
     /// The model, as its provider names it; may hold slashes.
     pub model: String,
+}
+
+/// A provider that can be asked, and where its key comes from.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct FoundProvider {
+    /// Its entry, with the key where that is known already.
+    pub entry: ProviderEntry,
+    /// Where the key comes from. Where a command prints it, that has not run yet.
+    pub key: KeyOrigin,
 }
 
 /// A model that cannot be asked.
@@ -44,7 +62,7 @@ pub enum ModelError {
         /// What is missing.
         key: &'static str,
     },
-    /// There is no key for it.
+    /// There is no key for it, neither in that variable nor in the credentials file.
     #[error("there is no key for provider `{provider}`: {variable} is not set")]
     NoKey {
         /// The name.
@@ -52,6 +70,17 @@ pub enum ModelError {
         /// The variable that should hold it.
         variable: String,
     },
+    /// Where it is only its customer knows, and nothing says it.
+    #[error("there is no address for provider `{provider}`: {} is not set", .variables.join(" or "))]
+    NoAddress {
+        /// The name.
+        provider: String,
+        /// The variables that may hold it.
+        variables: Vec<&'static str>,
+    },
+    /// The file that may hold its key cannot be used.
+    #[error(transparent)]
+    KeyFile(#[from] KeyFileError),
     /// An address that cannot be one.
     #[error(
         "the address of provider `{provider}` is not usable: `{base_url}` does not begin with http:// or https:// and a host"
@@ -82,9 +111,17 @@ impl ModelError {
             Self::Incomplete { provider, key } => {
                 format!("add `{key}` to [providers.{provider}]")
             }
-            Self::NoKey { variable, .. } => {
-                format!("export {variable}=…, or try it without a key: --model scripted/hello")
+            Self::NoKey { provider, variable } => {
+                format!(
+                    "export {variable}=…, or store a key with `coding-agent login {provider}`, or \
+                     try it without a key: --model scripted/hello"
+                )
             }
+            Self::NoAddress { provider, variables } => {
+                let variable = variables.first().copied().unwrap_or_default();
+                format!("export {variable}=https://…, or set base_url in [providers.{provider}]")
+            }
+            Self::KeyFile(error) => error.hint(),
             Self::BadAddress { provider, .. } => {
                 format!("set base_url in [providers.{provider}], or the variable that overrides it")
             }
@@ -108,19 +145,22 @@ impl ModelName {
 }
 
 /// The entry of a provider: the built-in one, changed by the environment and the configuration, or
-/// one of the user's own.
+/// one of the user's own; with its key, or the command that prints it. `key_file` is read only where
+/// nothing else gives a key.
 ///
 /// # Errors
 /// When it cannot be asked, each with a hint.
 pub fn provider_entry(
     provider: &str,
     config: &Config,
+    key_file: Option<&KeyFile>,
     variable: impl Fn(&str) -> Option<String>,
-) -> Result<ProviderEntry, ModelError> {
+) -> Result<FoundProvider, ModelError> {
     let set = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
     let own = config.providers.get(provider);
-    let mut entry = match (BuiltinProvider::find(provider), own) {
-        (Some(builtin), _) => builtin_entry(builtin, set),
+    let builtin = BuiltinProvider::find(provider);
+    let mut entry = match (builtin, own) {
+        (Some(builtin), _) => builtin_entry(builtin, own, set)?,
         (None, Some(own)) => own_entry(provider, own)?,
         (None, None) => {
             return Err(ModelError::UnknownProvider {
@@ -130,7 +170,7 @@ pub fn provider_entry(
         }
     };
     if let Some(own) = own {
-        apply(&mut entry, own, set);
+        apply(&mut entry, own, builtin);
     }
     entry.models = known_models(provider, config, Vec::new()).into();
     let base_url = entry.base_url.trim();
@@ -141,11 +181,16 @@ pub fn provider_entry(
             base_url: shown_address(base_url),
         });
     }
-    match (&entry.api_key, entry.key_need, &entry.key_hint) {
-        (None, KeyNeed::Required, Some(variable)) => {
-            Err(ModelError::NoKey { provider: provider.to_owned(), variable: variable.clone() })
-        }
-        _ => Ok(entry),
+    let key = find_key(&mut entry, own, builtin, key_file, set)?;
+    Ok(FoundProvider { entry, key })
+}
+
+/// The name under which the credentials file keeps a provider's key: that of the provider whose
+/// account it shares, or its own.
+pub fn key_account(provider: &str) -> &str {
+    match BuiltinProvider::find(provider) {
+        Some(builtin) => builtin.account(),
+        None => provider,
     }
 }
 
@@ -168,13 +213,21 @@ pub fn key_variables(config: &Config) -> Vec<String> {
     builtin.map(|name| (*name).to_owned()).chain(own).collect()
 }
 
-fn builtin_entry(builtin: &BuiltinProvider, set: impl Fn(&str) -> Option<String>) -> ProviderEntry {
+fn builtin_entry(
+    builtin: &BuiltinProvider,
+    own: Option<&ProviderConfig>,
+    set: impl Fn(&str) -> Option<String>,
+) -> Result<ProviderEntry, ModelError> {
+    let configured = own.and_then(|own| own.base_url.clone());
     let mut entry = builtin.entry();
-    entry.api_key = builtin.key_variables.iter().find_map(|name| set(name)).map(ApiKey::new);
-    if let Some(base_url) = set(builtin.base_url_variable) {
-        entry.base_url = base_url;
-    }
-    entry
+    entry.base_url = configured.or_else(|| builtin.address(set)).ok_or_else(|| {
+        let hosts = builtin.host_variables.iter().map(|host| host.name);
+        ModelError::NoAddress {
+            provider: builtin.name.to_owned(),
+            variables: std::iter::once(builtin.base_url_variable).chain(hosts).collect(),
+        }
+    })?;
+    Ok(entry)
 }
 
 fn own_entry(provider: &str, own: &ProviderConfig) -> Result<ProviderEntry, ModelError> {
@@ -184,25 +237,23 @@ fn own_entry(provider: &str, own: &ProviderConfig) -> Result<ProviderEntry, Mode
     Ok(ProviderEntry::new(provider, api, base_url))
 }
 
-fn apply(entry: &mut ProviderEntry, own: &ProviderConfig, set: impl Fn(&str) -> Option<String>) {
+fn apply(entry: &mut ProviderEntry, own: &ProviderConfig, builtin: Option<&BuiltinProvider>) {
     if let Some(api) = own.api.filter(|api| *api != entry.api) {
-        // Another format is another dialect and another way to send the key.
+        // Another format is another dialect and another way to send the key, unless the host has a
+        // way of its own. What its models can read stays the same.
         let plain = ProviderEntry::new(entry.name.clone(), api, entry.base_url.clone());
         entry.api = api;
-        entry.auth = plain.auth;
+        entry.auth = builtin.and_then(|builtin| builtin.auth).unwrap_or(plain.auth);
+        let text_only = entry.compat.text_only;
         entry.compat = plain.compat;
-    }
-    if let Some(base_url) = &own.base_url {
-        entry.base_url.clone_from(base_url);
-    }
-    if let Some(name) = &own.key_env {
-        entry.api_key = set(name).map(ApiKey::new);
-        entry.key_need = KeyNeed::Required;
-        entry.key_hint = Some(name.clone());
+        entry.compat.text_only = text_only;
     }
     if let Some(compat) = &own.compat {
         entry.compat = compat.clone();
     }
+    entry.auth = own.auth.unwrap_or(entry.auth);
+    let headers = own.headers.iter();
+    entry.headers.extend(headers.map(|(name, value)| (name.clone(), value.clone())));
     entry.max_output_tokens = own.max_output_tokens.or(entry.max_output_tokens);
 }
 
@@ -210,8 +261,53 @@ fn apply(entry: &mut ProviderEntry, own: &ProviderConfig, set: impl Fn(&str) -> 
 /// asked for it, and by the configuration, each bettering what was known before.
 pub fn known_models(provider: &str, config: &Config, listed: Vec<ModelInfo>) -> Vec<ModelInfo> {
     let own = config.providers.get(provider).map(|own| own.models.clone());
-    let known = lay_over(&models_of(provider), listed);
+    let known = BuiltinProvider::find(provider).map(BuiltinProvider::models).unwrap_or_default();
+    let known = lay_over(&known, listed);
     lay_over(&known, own.unwrap_or_default())
+}
+
+/// Puts the key into the entry, or says which command prints it. The order is argued in the module's
+/// documentation.
+fn find_key(
+    entry: &mut ProviderEntry,
+    own: Option<&ProviderConfig>,
+    builtin: Option<&BuiltinProvider>,
+    key_file: Option<&KeyFile>,
+    set: impl Fn(&str) -> Option<String>,
+) -> Result<KeyOrigin, ModelError> {
+    if let Some(command) = own.and_then(|own| own.key_command.as_ref()) {
+        entry.key_need = KeyNeed::Required;
+        return Ok(KeyOrigin::ConfiguredCommand(KeyCommand::new(command)));
+    }
+    let named = own.and_then(|own| own.key_env.as_deref());
+    if let Some(name) = named {
+        entry.key_need = KeyNeed::Required;
+        entry.key_hint = Some(name.to_owned());
+    }
+    let usual = builtin.map(|builtin| builtin.key_variables).unwrap_or_default();
+    let variables = named.into_iter().chain(usual.iter().copied().filter(|_| named.is_none()));
+    for name in variables {
+        if let Some(key) = set(name) {
+            entry.api_key = Some(ApiKey::new(key));
+            return Ok(KeyOrigin::Variable(name.to_owned()));
+        }
+    }
+    let stored = match key_file {
+        Some(file) => file.find(key_account(&entry.name))?,
+        None => None,
+    };
+    match (stored, entry.key_need) {
+        (Some(StoredKey::Key(key)), _) => {
+            entry.api_key = Some(key.api_key());
+            Ok(KeyOrigin::Stored)
+        }
+        (Some(StoredKey::Command(command)), _) => Ok(KeyOrigin::StoredCommand(command.clone())),
+        (None, KeyNeed::Optional) => Ok(KeyOrigin::NotNeeded),
+        (None, KeyNeed::Required) => Err(ModelError::NoKey {
+            provider: entry.name.clone(),
+            variable: entry.key_hint.clone().unwrap_or_default(),
+        }),
+    }
 }
 
 #[cfg(test)]
@@ -245,10 +341,10 @@ mod tests {
         let config = config(
             "[providers.mine]\napi = 'openai-chat'\nbase_url = 'http://127.0.0.1:1/v1'\nkey_env = 'MINE'",
         );
-        let missing = provider_entry("mine", &config, nothing).unwrap_err();
+        let missing = provider_entry("mine", &config, None, nothing).unwrap_err();
         assert_eq!(missing.to_string(), "there is no key for provider `mine`: MINE is not set");
         let set = |name: &str| (name == "MINE").then(|| "secret-key-1".to_owned());
-        let entry = provider_entry("mine", &config, set).unwrap();
+        let entry = provider_entry("mine", &config, None, set).unwrap().entry;
         assert_eq!(entry.endpoint(), "http://127.0.0.1:1/v1/chat/completions");
         assert_eq!(entry.api_key, Some(ApiKey::new("secret-key-1")));
     }
@@ -269,7 +365,7 @@ mod tests {
             "ANTHROPIC_BASE_URL" => Some("http://127.0.0.1:1".to_owned()),
             _ => None,
         };
-        let entry = provider_entry("anthropic", &config(""), set).unwrap();
+        let entry = provider_entry("anthropic", &config(""), None, set).unwrap().entry;
         assert_eq!(entry.endpoint(), "http://127.0.0.1:1/v1/messages");
     }
 
@@ -283,6 +379,10 @@ mod tests {
             ("mine", "provider `mine` has no `base_url` in the configuration"),
             ("anthropic", "there is no key for provider `anthropic`: ANTHROPIC_API_KEY is not set"),
             (
+                "azure",
+                "there is no address for provider `azure`: AZURE_OPENAI_BASE_URL or AZURE_OPENAI_ENDPOINT is not set",
+            ),
+            (
                 "odd",
                 "the address of provider `odd` is not usable: `ftp://x` does not begin with http:// or https:// and a host",
             ),
@@ -291,7 +391,7 @@ mod tests {
                 "the address of provider `bare` is not usable: `http://` does not begin with http:// or https:// and a host",
             ),
         ] {
-            let error = provider_entry(provider, &own, nothing).unwrap_err();
+            let error = provider_entry(provider, &own, None, nothing).unwrap_err();
             assert_eq!(error.to_string(), message);
             assert_ne!(error.hint(), "");
         }
@@ -302,8 +402,136 @@ mod tests {
         let config =
             config("[providers.openai]\napi = 'anthropic-messages'\nbase_url = 'http://h'");
         let set = |name: &str| (name == "OPENAI_API_KEY").then(|| "secret-key-1".to_owned());
-        let entry = provider_entry("openai", &config, set).unwrap();
+        let entry = provider_entry("openai", &config, None, set).unwrap().entry;
         let plain = ProviderEntry::new("openai", Api::AnthropicMessages, "http://h");
         assert_eq!((entry.api, entry.auth, entry.compat), (plain.api, plain.auth, plain.compat));
+    }
+
+    fn variables<'a>(set: &'a [(&str, &str)]) -> impl Fn(&str) -> Option<String> + 'a {
+        |name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+    }
+
+    /// Which key is taken, and what is said of it.
+    #[test]
+    fn the_nearest_key_wins() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("credentials.toml");
+        let stored = "[providers.openai]\nkey = 'stored-key-1'\n\
+                      [providers.mine]\nkey_command = 'echo x'\n\
+                      [providers.ollama]\nkey = 'stored-key-2'\n";
+        std::fs::write(&path, stored).unwrap();
+        let owner_only = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(&path, owner_only).unwrap();
+        let mine = "[providers.mine]\napi = 'openai-chat'\nbase_url = 'http://h'\n";
+        let mine_env = &format!("{mine}key_env = 'MINE'");
+        let openai = ("OPENAI_API_KEY", "usual-key-1");
+        let work = ("WORK", "work-key-12");
+        let command = KeyOrigin::ConfiguredCommand(KeyCommand::new("echo y"));
+        type Case<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], KeyOrigin, Option<&'a str>);
+        let cases: [Case<'_>; 11] = [
+            ("openai", "", &[openai], KeyOrigin::Variable("OPENAI_API_KEY".into()), Some(openai.1)),
+            ("openai", "", &[("OPENAI_API_KEY", " ")], KeyOrigin::Stored, Some("stored-key-1")),
+            ("openai-responses", "", &[], KeyOrigin::Stored, Some("stored-key-1")),
+            (
+                "openai",
+                "providers.openai.key_env = 'WORK'",
+                &[openai, work],
+                KeyOrigin::Variable("WORK".into()),
+                Some(work.1),
+            ),
+            // The usual variable may hold the key of another account.
+            (
+                "openai",
+                "providers.openai.key_env = 'WORK'",
+                &[openai],
+                KeyOrigin::Stored,
+                Some("stored-key-1"),
+            ),
+            ("openai", "providers.openai.key_command = 'echo y'", &[openai], command, None),
+            ("mine", mine, &[], KeyOrigin::StoredCommand(KeyCommand::new("echo x")), None),
+            (
+                "mine",
+                mine_env,
+                &[("MINE", "mine-key-12")],
+                KeyOrigin::Variable("MINE".into()),
+                Some("mine-key-12"),
+            ),
+            ("mine", mine_env, &[], KeyOrigin::StoredCommand(KeyCommand::new("echo x")), None),
+            ("ollama", "", &[], KeyOrigin::Stored, Some("stored-key-2")),
+            ("vllm", "", &[], KeyOrigin::NotNeeded, None),
+        ];
+        for (provider, toml, set, origin, key) in cases {
+            let keys = KeyFile::new(&path);
+            let found = provider_entry(provider, &config(toml), Some(&keys), variables(set));
+            let found = found.unwrap();
+            assert_eq!(
+                (&found.key, &found.entry.api_key),
+                (&origin, &key.map(ApiKey::new)),
+                "{provider} {toml} {set:?}"
+            );
+            let shown = format!("{} {found:?}", found.key);
+            assert!(!shown.contains("-key-1") && !shown.contains("echo"), "{shown}");
+        }
+    }
+
+    /// A broken file is nobody's business who has a key elsewhere.
+    #[test]
+    fn the_file_of_keys_is_read_only_where_it_counts() {
+        let directory = tempfile::tempdir().unwrap();
+        let keys = KeyFile::new(directory.path());
+        let find = |set: &[(&str, &str)]| {
+            provider_entry("openai", &config(""), Some(&keys), variables(set))
+        };
+        assert!(find(&[("OPENAI_API_KEY", "usual-key-1")]).is_ok());
+        let error = find(&[]).unwrap_err();
+        assert!(error.to_string().ends_with("it is not a regular file"), "{error}");
+        assert_ne!(error.hint(), "");
+    }
+
+    #[test]
+    fn another_wire_format_and_another_way_to_send_the_key() {
+        use ai::AuthScheme;
+        let set = [("AZURE_OPENAI_ENDPOINT", "https://mine.example"), ("KEY", "key-of-mine")];
+        for (provider, toml, endpoint, auth, text_only) in [
+            (
+                "azure",
+                "api = 'openai-responses'",
+                "https://mine.example/openai/v1/responses",
+                AuthScheme::ApiKey,
+                false,
+            ),
+            (
+                "deepseek",
+                "api = 'anthropic-messages'\nbase_url = 'https://api.deepseek.com/anthropic'",
+                "https://api.deepseek.com/anthropic/v1/messages",
+                AuthScheme::XApiKey,
+                true,
+            ),
+            (
+                "moonshot",
+                "api = 'anthropic-messages'\nbase_url = 'https://h/anthropic'\nauth = 'bearer'",
+                "https://h/anthropic/v1/messages",
+                AuthScheme::Bearer,
+                false,
+            ),
+            (
+                "xai",
+                "api = 'openai-responses'",
+                "https://api.x.ai/v1/responses",
+                AuthScheme::Bearer,
+                false,
+            ),
+        ] {
+            let toml = format!(
+                "[providers.{provider}]\n{toml}\nkey_env = 'KEY'\nheaders = {{ x-team = 'a' }}"
+            );
+            let found = provider_entry(provider, &config(&toml), None, variables(&set)).unwrap();
+            let entry = found.entry;
+            assert_eq!(
+                (entry.endpoint().as_str(), entry.auth, entry.compat.text_only),
+                (endpoint, auth, text_only)
+            );
+            assert_eq!(entry.headers, [("x-team".to_owned(), "a".to_owned())]);
+        }
     }
 }

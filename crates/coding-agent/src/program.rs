@@ -9,6 +9,8 @@ mod doctor;
 mod exit;
 mod failure;
 mod headless;
+mod hidden_line;
+mod login_command;
 mod models_command;
 mod output;
 mod progress;
@@ -41,6 +43,8 @@ pub(crate) async fn run(cli: Cli) -> Result<Exit, Failure> {
         Some(Command::Tool(ToolCommand::Run(arguments))) => {
             tool_command::run(&cli.session, arguments).await
         }
+        Some(Command::Login(arguments)) => login_command::login(&cli.session, arguments).await,
+        Some(Command::Logout(arguments)) => login_command::logout(&cli.session, arguments).await,
         Some(Command::Models(arguments)) => models_command::run(&cli.session, arguments).await,
         Some(Command::Doctor) => doctor::run(&cli.session),
         Some(Command::Config(ConfigCommand::Show)) => config_command::show(&cli.session),

@@ -17,7 +17,9 @@ pub(crate) const MAX_TOOLS: usize = 128;
 
 /// Checks the key.
 pub(crate) fn check_headers<'h>(header: impl Fn(&str) -> Option<&'h str>) -> Result<(), Refusal> {
-    let key = header("authorization").and_then(|value| value.strip_prefix("Bearer "));
+    let bearer = header("authorization").and_then(|value| value.strip_prefix("Bearer "));
+    // Azure, which speaks the same, has a header of its own.
+    let key = bearer.or_else(|| header("api-key"));
     if key.is_none_or(|key| key.trim().is_empty()) {
         return Err(Refusal::whole(
             RefusalKind::Authentication,

@@ -72,7 +72,7 @@ pub(crate) fn find_header<'h>(headers: &'h [(String, String)], name: &str) -> Op
 }
 
 /// Headers that carry keys: recorded, so that a test can compare them, but never printed.
-const SECRET_HEADERS: [&str; 3] = ["authorization", "x-api-key", "x-goog-api-key"];
+const SECRET_HEADERS: [&str; 4] = ["authorization", "x-api-key", "x-goog-api-key", "api-key"];
 
 impl fmt::Debug for RecordedRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -319,11 +319,11 @@ async fn models_says_who_can_be_asked() {
         })
         .collect();
     let expected: Vec<Vec<&str>> = [
-        "anthropic anthropic-messages ready, https://api.anthropic.com/v1/messages",
+        "anthropic anthropic-messages key from ANTHROPIC_API_KEY, https://api.anthropic.com/v1/messages",
         "openai openai-chat OPENAI_API_KEY is not set",
         "broken openai-chat provider `broken` has no `base_url` in the configuration",
         "free anthropic-messages no key needed, http://127.0.0.1:9/v1/messages",
-        "mine openai-chat ready, http://127.0.0.1:8000/v1/chat/completions",
+        "mine openai-chat key from MINE_API_KEY, http://127.0.0.1:8000/v1/chat/completions",
         "mine/small",
         "mine/large",
         "scripted anthropic-messages no key needed, plays a script inside the program",
@@ -354,7 +354,7 @@ async fn doctor_says_how_things_stand() {
             "PLACE/agent/config/config.toml (not there)",
             "anthropic/claude-sonnet-4-5",
             "ask",
-            "OPENAI_API_KEY",
+            "openai: key from OPENAI_API_KEY",
         ]
     );
     assert!(value("sandbox").starts_with("none: Bash is not confined"), "{stdout}");
@@ -397,7 +397,7 @@ async fn the_configuration_in_force_can_be_read_again() {
         let origin = format!("# from {}", place.display());
         assert_eq!(first.stdout.lines().next(), Some(origin.as_str()));
         bench.configure(&first.stdout);
-        let second = bench.program(["config", "show"]).run().await;
+        let second = bench.program(["config", "show"]).variable("MINE_API_KEY", KEY).run().await;
         assert_eq!(second, first);
         if !configured.is_empty() {
             let shown: toml::Table = toml::from_str(&first.stdout).unwrap();

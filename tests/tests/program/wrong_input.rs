@@ -41,14 +41,16 @@ async fn a_wrong_command_line_is_said() {
             &["-p", "x"],
             &[
                 "error: there is no key for provider `anthropic`: ANTHROPIC_API_KEY is not set",
-                "hint: export ANTHROPIC_API_KEY=…, or try it without a key: --model scripted/hello",
+                "hint: export ANTHROPIC_API_KEY=…, or store a key with `coding-agent login anthropic`, or try it \
+                 without a key: --model scripted/hello",
             ],
         ),
         (
             &["-p", "x", "--model", "openai/gpt"],
             &[
                 "error: there is no key for provider `openai`: OPENAI_API_KEY is not set",
-                "hint: export OPENAI_API_KEY=…, or try it without a key: --model scripted/hello",
+                "hint: export OPENAI_API_KEY=…, or store a key with `coding-agent login openai`, or try it \
+                 without a key: --model scripted/hello",
             ],
         ),
         (

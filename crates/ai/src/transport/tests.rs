@@ -551,12 +551,21 @@ async fn a_faulty_entry_is_refused_without_a_connection() {
 /// SPEC M20
 #[test]
 fn secrets_are_marked_in_headers() {
-    let mut entry = entry(1);
-    entry.auth = AuthScheme::Bearer;
-    entry.headers = vec![("x-my-token".into(), "hidden-value".into())];
-    let shown = format!("{:?}", headers(&entry).unwrap());
-    assert!(!shown.contains(KEY) && !shown.contains("hidden-value"), "{shown}");
-    assert!(shown.contains("Sensitive"), "{shown}");
+    for (auth, name, value) in [
+        (AuthScheme::Bearer, "authorization", format!("Bearer {KEY}")),
+        (AuthScheme::XApiKey, "x-api-key", KEY.to_owned()),
+        (AuthScheme::XGoogApiKey, "x-goog-api-key", KEY.to_owned()),
+        (AuthScheme::ApiKey, "api-key", KEY.to_owned()),
+    ] {
+        let mut entry = entry(1);
+        entry.auth = auth;
+        entry.headers = vec![("x-my-token".into(), "hidden-value".into())];
+        let headers = headers(&entry).unwrap();
+        assert_eq!(headers[name].to_str().unwrap(), value);
+        let shown = format!("{headers:?}");
+        assert!(!shown.contains(KEY) && !shown.contains("hidden-value"), "{shown}");
+        assert!(shown.contains("Sensitive"), "{shown}");
+    }
 }
 
 #[test]

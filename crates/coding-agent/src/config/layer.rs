@@ -1,8 +1,9 @@
 //! [`ConfigLayer`]: what one source sets.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use ai::{Api, Compat, ModelInfo, ThinkingLevel};
+use ai::{Api, AuthScheme, Compat, ModelInfo, ThinkingLevel, shown_address};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -36,8 +37,11 @@ pub struct ConfigLayer {
     pub providers: BTreeMap<String, ProviderConfig>,
 }
 
-/// One provider.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// What stands for a value that is not shown.
+const NOT_SHOWN: &str = "(not shown)";
+
+/// One provider. Its `Debug` shows no value that may be a secret.
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProviderConfig {
     /// The wire format it speaks.
@@ -49,6 +53,15 @@ pub struct ProviderConfig {
     /// The environment variable that holds its key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_env: Option<String>,
+    /// A command for `/bin/sh` that prints its key; run when the provider is first asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_command: Option<String>,
+    /// How the key travels, where that is not the wire format's usual way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auth: Option<AuthScheme>,
+    /// Further headers of every request. They win over those that are sent anyway.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
     /// The cap on output tokens of one answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u32>,
@@ -166,7 +179,7 @@ impl ConfigLayer {
             "limits.max_parallel_tool_calls",
         )?;
         at_least_one(self.retry.max_attempts == Some(0), "retry.max_attempts")?;
-        Ok(())
+        self.providers.iter().try_for_each(|(name, provider)| provider.check(name))
     }
 
     /// What an untrusted project may set over `below`, in which everything is set; the rest is named
@@ -236,14 +249,82 @@ impl Shorten<'_> {
 }
 
 impl ProviderConfig {
-    fn under(self, over: Self) -> Self {
+    fn under(mut self, over: Self) -> Self {
+        // One place for the key at a time: a stronger source replaces whichever the weaker names.
+        if over.key_env.is_some() || over.key_command.is_some() {
+            self.key_env = None;
+            self.key_command = None;
+        }
+        self.headers.extend(over.headers);
         Self {
             api: over.api.or(self.api),
             base_url: over.base_url.or(self.base_url),
             key_env: over.key_env.or(self.key_env),
+            key_command: over.key_command.or(self.key_command),
+            auth: over.auth.or(self.auth),
+            headers: self.headers,
             max_output_tokens: over.max_output_tokens.or(self.max_output_tokens),
             compat: over.compat.or(self.compat),
             models: if over.models.is_empty() { self.models } else { over.models },
         }
+    }
+
+    fn check(&self, name: &str) -> Result<(), String> {
+        let is_blank =
+            |value: &Option<String>| value.as_ref().is_some_and(|value| value.trim().is_empty());
+        if self.key_env.is_some() && self.key_command.is_some() {
+            return Err(format!(
+                "providers.{name} has a key_env and a key_command; one of them is meant"
+            ));
+        }
+        for (key, value) in [("key_env", &self.key_env), ("key_command", &self.key_command)] {
+            if is_blank(value) {
+                return Err(format!("providers.{name}.{key} is empty"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The same for people to see: whatever may hold a secret is named and not shown.
+    #[must_use]
+    pub fn shown(&self) -> Self {
+        let covered = |_: &String| NOT_SHOWN.to_owned();
+        Self {
+            base_url: self.base_url.as_deref().map(shown_address),
+            key_command: self.key_command.as_ref().map(covered),
+            headers: self
+                .headers
+                .iter()
+                .map(|(name, value)| (name.clone(), covered(value)))
+                .collect(),
+            ..self.clone()
+        }
+    }
+}
+
+impl fmt::Debug for ProviderConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            api,
+            base_url,
+            key_env,
+            key_command,
+            auth,
+            headers,
+            max_output_tokens,
+            compat,
+            models,
+        } = self.shown();
+        f.debug_struct("ProviderConfig")
+            .field("api", &api)
+            .field("base_url", &base_url)
+            .field("key_env", &key_env)
+            .field("key_command", &key_command)
+            .field("auth", &auth)
+            .field("headers", &headers)
+            .field("max_output_tokens", &max_output_tokens)
+            .field("compat", &compat)
+            .field("models", &models)
+            .finish()
     }
 }

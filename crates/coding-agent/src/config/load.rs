@@ -5,6 +5,7 @@ use std::{fs, io};
 
 use crate::config::{Config, ConfigLayer};
 use crate::directories::{Directories, project_config_file};
+use crate::keys::cover_keys;
 
 /// Variables with our prefix that are no settings: they say where things are.
 const OTHER_VARIABLES: &[&str] =
@@ -141,10 +142,39 @@ fn read_file(path: &Path) -> Result<Option<ConfigLayer>, ConfigError> {
     let place = path.display().to_string();
     let layer: ConfigLayer = toml::from_str(&text).map_err(|error| ConfigError::Invalid {
         place: place.clone(),
-        message: error.to_string(),
+        message: described(&text, &error),
     })?;
     check(&layer, &place)?;
     Ok(Some(layer))
+}
+
+/// What is wrong with a file. The parser quotes the line, which is welcome anywhere but among
+/// providers: people write keys there, and this message is where a mistake would show them.
+fn described(text: &str, error: &toml::de::Error) -> String {
+    let whole = error.to_string();
+    let at = error.span().map_or(text.len(), |span| span.start.min(text.len()));
+    let line_begin = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    let line = text[line_begin..].lines().next().unwrap_or_default();
+    let mut headers = text[..at].lines().map(str::trim_start).filter(|line| line.starts_with('['));
+    let among_providers = headers.next_back().is_some_and(|header| header.contains("providers"));
+    if !among_providers && !line.contains("providers") && cover_keys(&whole) == whole {
+        return whole;
+    }
+    let number = 1 + text[..at].matches('\n').count();
+    let column = 1 + text[line_begin..at].chars().count();
+    let message = without_values(error.message());
+    format!("TOML parse error at line {number}, column {column}\n{message}")
+}
+
+/// A message without the value that it quotes: `invalid type: string "…", expected u32`.
+fn without_values(message: &str) -> String {
+    let covered = match (message.find("string \""), message.rfind("\", expected")) {
+        (Some(begin), Some(end)) if begin < end => {
+            format!("{}string \"…{}", &message[..begin], &message[end..])
+        }
+        _ => message.to_owned(),
+    };
+    cover_keys(&covered)
 }
 
 fn is_absent(error: &io::Error) -> bool {
@@ -174,7 +204,11 @@ fn from_variable(
 }
 
 fn from_assignment(assignment: &str) -> Result<ConfigLayer, ConfigError> {
-    let place = format!("--config {assignment}");
+    // Among providers a value may be a secret, which is not said again.
+    let place = match assignment.split_once('=') {
+        Some((key, _)) if key.contains("providers") => format!("--config {key}=…"),
+        Some(_) | None => format!("--config {}", cover_keys(assignment)),
+    };
     match assignment.split_once('=') {
         Some((key, value)) => from_key_value(key.trim(), value.trim(), &place),
         None => Err(ConfigError::Invalid { place, message: "expected KEY=VALUE".to_owned() }),
@@ -207,7 +241,11 @@ fn from_key_value(key: &str, value: &str, place: &str) -> Result<ConfigLayer, Co
         let table = key.rsplit('.').fold(value, |inner, part| {
             toml::Value::Table(toml::Table::from_iter([(part.to_owned(), inner)]))
         });
-        table.try_into::<ConfigLayer>().map_err(|error| error.to_string().trim().to_owned())
+        table.try_into::<ConfigLayer>().map_err(|error| {
+            let message = error.to_string();
+            let message = message.trim();
+            if key.contains("providers") { without_values(message) } else { message.to_owned() }
+        })
     };
     // `model = 5` read as a number would be refused where the string was meant.
     let layer = read(parsed.clone()).or_else(|error| match parsed {
@@ -286,6 +324,104 @@ mod tests {
             let error = sources.load().unwrap_err().to_string();
             assert!(error.starts_with(&format!("--config {assignment}")), "{error}");
         }
+    }
+
+    /// SPEC M20: a key that somebody wrote in the wrong place.
+    #[test]
+    fn a_key_in_the_wrong_place_is_not_said_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("config.toml");
+        for secret in ["sk-recognisable-0123456789abcdef", "hunter2"] {
+            for (text, place) in [
+                ("[providers.mine]\nkey = 'SECRET'\n", "line 2, column 1\nunknown field `key`"),
+                ("[providers.mine]\nmodels = 'SECRET'\n", "line 2, column 10\ninvalid type"),
+                ("[providers.mine]\nbase_url = SECRET\n", "line 2, column 12\n"),
+                ("[providers]\nmine = 'SECRET'\n", "line 2, column 8\ninvalid type"),
+                ("providers.mine.headers = 'SECRET'\n", "line 1, column 26\ninvalid type"),
+                ("providers = 'SECRET'\n", "line 1, column 13\ninvalid type"),
+            ] {
+                fs::write(&file, text.replace("SECRET", secret)).unwrap();
+                let sources = Sources { user_file: Some(file.clone()), ..Sources::default() };
+                let error = sources.load().unwrap_err().to_string();
+                assert!(error.contains(&format!("TOML parse error at {place}")), "{error}");
+                assert!(!error.contains(secret), "{error}");
+            }
+            for key in
+                ["providers.mine.key", "providers.mine.models", "providers.mine", "providers"]
+            {
+                let assignments = vec![format!("{key}={secret}")];
+                let sources = Sources { assignments, ..Sources::default() };
+                let error = sources.load().unwrap_err().to_string();
+                assert!(error.starts_with(&format!("--config {key}=… is not a valid")), "{error}");
+                assert!(!error.contains(secret), "{error}");
+                let name = format!("CODING_AGENT_{}", key.to_uppercase().replace('.', "__"));
+                let error = variables(&[(&name, secret)]).load().unwrap_err().to_string();
+                assert!(!error.contains(secret), "{error}");
+            }
+        }
+        // Elsewhere only what looks like one.
+        fs::write(&file, "api_key = 'sk-recognisable-0123456789abcdef'\n").unwrap();
+        let sources = Sources { user_file: Some(file.clone()), ..Sources::default() };
+        let error = sources.load().unwrap_err().to_string();
+        assert!(error.contains("unknown field `api_key`") && !error.contains("sk-"), "{error}");
+    }
+
+    /// SPEC M20, P8
+    #[test]
+    fn a_project_names_no_key_no_command_and_no_header() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("config.toml");
+        for setting in [
+            "key_env = 'HOME'",
+            "key_command = 'touch /tmp/x'",
+            "base_url = 'http://evil.example'",
+            "headers = { x = 'y' }",
+            "auth = 'bearer'",
+            "api = 'openai-responses'",
+        ] {
+            fs::write(&file, format!("[providers.anthropic]\n{setting}\n")).unwrap();
+            let sources = Sources { project_file: Some(file.clone()), ..Sources::default() };
+            let loaded = sources.load().unwrap();
+            assert_eq!(loaded.config.providers.len(), 0, "{setting}");
+            let [note] = loaded.notes.as_slice() else { panic!("{:?}", loaded.notes) };
+            assert!(note.contains("sets `providers`"), "{note}");
+        }
+    }
+
+    #[test]
+    fn one_place_for_a_key_at_a_time() {
+        let layers = [
+            "providers.mine.key_env = 'MINE'\nproviders.mine.headers = { a = '1', b = '2' }",
+            "providers.mine.key_command = 'pass mine'\nproviders.mine.headers = { b = '3' }",
+        ];
+        let config = Config::from_layers(layers.map(|layer| toml::from_str(layer).unwrap()));
+        let mine = &config.providers["mine"];
+        assert_eq!((&mine.key_env, mine.key_command.as_deref()), (&None, Some("pass mine")));
+        let headers: Vec<_> =
+            mine.headers.iter().map(|(name, value)| format!("{name}{value}")).collect();
+        assert_eq!(headers, ["a1", "b3"]);
+        for wrong in ["key_env = 'A'\nkey_command = 'b'", "key_env = ' '", "key_command = ''"] {
+            let layer: ConfigLayer = toml::from_str(&format!("[providers.mine]\n{wrong}")).unwrap();
+            let error = check(&layer, "here").unwrap_err().to_string();
+            assert!(error.contains("providers.mine"), "{error}");
+        }
+    }
+
+    /// SPEC M20
+    #[test]
+    fn what_may_be_a_secret_is_named_and_not_shown() {
+        let layer: ConfigLayer = toml::from_str(
+            "[providers.mine]\nbase_url = 'http://ada:hunter2@h/?k=hunter2'\n\
+             key_command = 'echo hunter2'\nheaders = { x-team = 'hunter2' }",
+        )
+        .unwrap();
+        assert!(!format!("{layer:?}").contains("hunter2"), "{layer:?}");
+        let shown = toml::to_string(&layer.providers["mine"].shown()).unwrap();
+        assert_eq!(
+            shown,
+            "base_url = \"http://h/?…\"\nkey_command = \"(not shown)\"\n\n[headers]\n\
+             x-team = \"(not shown)\"\n"
+        );
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The command line.
 
+use std::ffi::OsString;
+use std::fmt;
 use std::path::PathBuf;
 
 use ai::{Api, Framing, ThinkingLevel};
@@ -96,6 +98,13 @@ pub(crate) enum Command {
     /// Lists the tools, or runs one under permissions, without a model.
     #[command(subcommand)]
     Tool(ToolCommand),
+    /// Stores a provider's key, or a command that prints it, where only you can read it.
+    ///
+    /// The key is read from standard input, or asked for on the terminal without being shown. It is
+    /// never an argument: those are seen by other programs and kept by shells.
+    Login(LoginArguments),
+    /// Removes what login stored for a provider.
+    Logout(LogoutArguments),
     /// Lists the providers that can be asked, and what is known of their models.
     Models(ModelsArguments),
     /// Says what is set up here and what this version cannot do.
@@ -103,6 +112,46 @@ pub(crate) enum Command {
     /// Shows the configuration in force, or the JSON Schema of all settings.
     #[command(subcommand)]
     Config(ConfigCommand),
+}
+
+/// What `login` is given. `Debug` shows none of it: a key may have been given by mistake.
+#[derive(Args)]
+pub(crate) struct LoginArguments {
+    /// The provider.
+    #[arg(value_name = "PROVIDER")]
+    pub(crate) provider: OsString,
+
+    /// A command for /bin/sh that prints the key; run when the provider is first asked.
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) key_command: Option<String>,
+
+    /// What has no place here: mostly a key. Taken so that it is refused without being said again.
+    #[arg(hide = true, num_args = 0.., allow_hyphen_values = true)]
+    pub(crate) surplus: Vec<OsString>,
+}
+
+/// What `logout` is given; the same holds for its `Debug`.
+#[derive(Args)]
+pub(crate) struct LogoutArguments {
+    /// The provider.
+    #[arg(value_name = "PROVIDER")]
+    pub(crate) provider: OsString,
+
+    /// As for `login`.
+    #[arg(hide = true, num_args = 0.., allow_hyphen_values = true)]
+    pub(crate) surplus: Vec<OsString>,
+}
+
+impl fmt::Debug for LoginArguments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LoginArguments").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for LogoutArguments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LogoutArguments").finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Args)]

@@ -2,7 +2,8 @@
 
 use std::process::{Command, Stdio};
 
-use ai::BUILTIN_PROVIDERS;
+use coding_agent::keys::KeyOrigin;
+use coding_agent::{ModelError, SCRIPTED_PROVIDER, provider_names};
 
 use crate::program::cli::SessionArguments;
 use crate::program::exit::Exit;
@@ -29,17 +30,9 @@ pub(crate) fn run(arguments: &SessionArguments) -> Result<Exit, Failure> {
     }
     line("model", &session.config.model)?;
     line("mode", session.config.permission_mode.as_str())?;
-    let keys: Vec<&str> = BUILTIN_PROVIDERS
-        .iter()
-        .flat_map(|provider| provider.key_variables)
-        .copied()
-        .filter(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
-        .collect();
-    line(
-        "keys",
-        if keys.is_empty() { "none in the environment".to_owned() } else { keys.join(", ") }
-            .as_str(),
-    )?;
+    for text in keys(&session) {
+        line("keys", &text)?;
+    }
     for program in ["bash", "git", "rustc"] {
         line(program, if is_there(program) { "found" } else { "not found" })?;
     }
@@ -52,6 +45,32 @@ pub(crate) fn run(arguments: &SessionArguments) -> Result<Exit, Failure> {
     line("terminal", "no interface in this version: use -p; what would ask is denied")?;
     output.flush()?;
     Ok(Exit::Completed)
+}
+
+/// Who can be asked with which key, a line a provider, and what is wrong with the file of keys. No
+/// key command is run.
+fn keys(session: &Session) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut broken = None;
+    for name in provider_names(&session.config) {
+        if name == SCRIPTED_PROVIDER {
+            continue;
+        }
+        match session.provider(&name) {
+            Ok(found) if found.key == KeyOrigin::NotNeeded => {}
+            Ok(found) => lines.push(format!("{name}: {}", found.key)),
+            Err(ModelError::KeyFile(error)) => broken = Some(error),
+            // What else keeps a provider from being asked is `models`' to say.
+            Err(_) => {}
+        }
+    }
+    if let Some(error) = broken {
+        lines.push(format!("{error}; {}", error.hint()));
+    }
+    if lines.is_empty() {
+        lines.push("none: export a variable, or use `coding-agent login PROVIDER`".to_owned());
+    }
+    lines
 }
 
 fn is_there(program: &str) -> bool {

@@ -1,11 +1,11 @@
 //! `models`: who can be asked, and what is known of their models.
 
 use ai::{
-    Api, BuiltinProvider, HttpClient, HttpProvider, Modality, ModelInfo, Price, ProviderEntry,
-    ThinkingForm,
+    Api, BuiltinProvider, HttpClient, HttpProvider, Modality, ModelInfo, Price, ThinkingForm,
 };
+use coding_agent::keys::KeyOrigin;
 use coding_agent::{
-    ModelError, ModelLists, SCRIPTED_PROVIDER, known_models, provider_entry, provider_names,
+    FoundProvider, ModelError, ModelLists, SCRIPTED_PROVIDER, known_models, provider_names,
 };
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ use crate::program::exit::Exit;
 use crate::program::failure::Failure;
 use crate::program::output::Output;
 use crate::program::render::printable;
-use crate::program::session::{Session, variable};
+use crate::program::session::Session;
 
 /// The models that are played by the program itself.
 const SCRIPTED_MODELS: [&str; 3] = ["hello", "fix-loop", "./FILE"];
@@ -60,38 +60,42 @@ pub(crate) async fn run(
             });
             continue;
         }
-        let entry = provider_entry(&name, &session.config, variable);
-        if let (true, Ok(entry)) = (models.refresh, &entry)
-            && (models.provider.is_some() || entry.api_key.is_some())
-            && let Err(failure) = refresh(&session, entry).await
+        let found = session.provider(&name);
+        if let (true, Ok(found)) = (models.refresh, &found)
+            && (models.provider.is_some() || found.key != KeyOrigin::NotNeeded)
+            && let Err(failure) = refresh(&session, found).await
         {
             eprintln!("error: {name}: {}", printable(&failure));
             failed = true;
         }
-        listed.push(describe(&session, name, entry));
+        listed.push(describe(&session, name, found));
     }
     print(&listed, models)?;
     Ok(if failed { Exit::Failed } else { Exit::Completed })
 }
 
 /// Asks the provider for its list and keeps it.
-async fn refresh(session: &Session, entry: &ProviderEntry) -> Result<(), String> {
+async fn refresh(session: &Session, found: &FoundProvider) -> Result<(), String> {
+    let mut entry = found.entry.clone();
+    if let Some(command) = found.key.command() {
+        let key = command.run().await.map_err(|error| error.to_string())?;
+        entry.api_key = Some(key.api_key());
+    }
     let lists = session.directories.as_ref().map(ModelLists::new);
     let lists = lists.ok_or("there is no directory to keep a list in: set HOME")?;
     let provider = HttpProvider::new(entry.clone(), HttpClient::new(session.config.timeouts));
     let models = provider.list_models().await.map_err(|error| error.to_string())?;
-    lists.write(entry, models).map_err(|error| format!("the list cannot be kept: {error}"))
+    lists.write(&entry, models).map_err(|error| format!("the list cannot be kept: {error}"))
 }
 
 fn describe(
     session: &Session,
     provider: String,
-    entry: Result<ProviderEntry, ModelError>,
+    found: Result<FoundProvider, ModelError>,
 ) -> Listed {
     let lists = session.directories.as_ref().map(ModelLists::new);
-    match entry {
-        Ok(entry) => {
-            let key = if entry.api_key.is_some() { "ready" } else { "no key needed" };
+    match found {
+        Ok(FoundProvider { entry, key, .. }) => {
             let kept = lists.map(|lists| lists.read(&entry)).unwrap_or_default();
             Listed {
                 api: entry.api.to_string(),
@@ -109,6 +113,9 @@ fn describe(
                 ready: false,
                 state: match error {
                     ModelError::NoKey { variable, .. } => format!("{variable} is not set"),
+                    ModelError::NoAddress { variables, .. } => {
+                        format!("{} is not set", variables.join(" or "))
+                    }
                     other => other.to_string(),
                 },
                 models: known_models(&provider, &session.config, Vec::new()),
@@ -126,7 +133,7 @@ fn print(listed: &[Listed], arguments: &ModelsArguments) -> Result<(), Failure> 
     }
     for provider in listed {
         let Listed { provider: name, api, ready, state, models } = provider;
-        output.text(&format!("{name:<14} {api:<20} {}", printable(state)))?;
+        output.text(&format!("{name:<16} {api:<20} {}", printable(state)))?;
         // Of those who cannot be asked only the number, unless they are what was asked for.
         if !ready && arguments.provider.is_none() {
             if !models.is_empty() {

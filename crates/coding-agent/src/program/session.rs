@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use agent::{Model, Nobody, Tools};
 use ai::{
-    Api, ApiKey, HttpClient, HttpProvider, ProviderEntry, RetryPolicy, SpendMeter, ThinkingPlan,
+    Api, ApiKey, HttpClient, HttpProvider, Provider, ProviderEntry, RetryPolicy, SpendMeter,
+    ThinkingPlan,
 };
 use coding_agent::config::{Config, ConfigError, ConfigLayer, LoadedConfig, Sources};
+use coding_agent::keys::{KeyFile, LateKeyProvider};
 use coding_agent::{
-    BashSettings, Credentials, Directories, ExtensionLayer, LimitLayer, ModelLists, ModelName,
-    Permission, Policy, Processes, SCRIPTED_PROVIDER, Stack, Workspace, builtin_tools,
-    key_variables, known_models, provider_entry,
+    BashSettings, Credentials, Directories, ExtensionLayer, FoundProvider, LimitLayer, ModelError,
+    ModelLists, ModelName, Permission, Policy, Processes, SCRIPTED_PROVIDER, Stack, Workspace,
+    builtin_tools, key_variables, known_models, provider_entry,
 };
 use scripted_model::ScriptedModel;
 
@@ -25,6 +27,8 @@ pub(crate) struct Session {
     pub(crate) loaded_files: Vec<PathBuf>,
     pub(crate) notes: Vec<String>,
     pub(crate) directories: Option<Directories>,
+    /// Where `login` keeps keys; read when one of them is needed.
+    pub(crate) key_file: Option<KeyFile>,
     pub(crate) workspace: Arc<Workspace>,
     pub(crate) permission: Permission,
     pub(crate) processes: Processes,
@@ -83,11 +87,13 @@ impl Session {
         settings.secret_variables = key_variables(&config);
         let tools = builtin_tools(&stack, &workspace, settings, &processes)
             .map_err(|error| Failure::failed(format!("{error}; this is a defect")))?;
+        let key_file = directories.as_ref().map(|found| KeyFile::new(found.key_file()));
         Ok(Self {
             config,
             loaded_files: files,
             notes,
             directories,
+            key_file,
             workspace,
             permission,
             processes,
@@ -113,16 +119,22 @@ impl Session {
         .hint("use ask, accept-edits or bypass"))
     }
 
+    /// A provider's entry, and where its key comes from. No key command is run.
+    pub(crate) fn provider(&self, name: &str) -> Result<FoundProvider, ModelError> {
+        provider_entry(name, &self.config, self.key_file.as_ref(), variable)
+    }
+
     /// The model that the configuration names, ready to be asked.
     pub(crate) async fn model(&self) -> Result<ChosenModel, Failure> {
-        let usage = |error: &coding_agent::ModelError| Failure::usage(error).hint(error.hint());
+        let usage = |error: &ModelError| Failure::usage(error).hint(error.hint());
         let name = ModelName::parse(&self.config.model).map_err(|error| usage(&error))?;
-        let (mut entry, scripted) = if name.provider == SCRIPTED_PROVIDER {
+        let (mut entry, command, scripted) = if name.provider == SCRIPTED_PROVIDER {
             let (entry, scripted) = start_scripted(&name.model, self.workspace.cwd()).await?;
-            (entry, Some(scripted))
+            (entry, None, Some(scripted))
         } else {
-            let entry = provider_entry(&name.provider, &self.config, variable);
-            (entry.map_err(|error| usage(&error))?, None)
+            let found = self.provider(&name.provider).map_err(|error| usage(&error))?;
+            let command = found.key.command().cloned();
+            (found.entry, command, None)
         };
         let listed = self.directories.as_ref().map(|directories| {
             let lists = ModelLists::new(directories);
@@ -140,8 +152,12 @@ impl Session {
         let mut policy = RetryPolicy::default();
         policy.max_attempts = self.config.retry_attempts;
         policy.max_elapsed = self.config.retry_elapsed;
-        let provider = HttpProvider::new(entry, HttpClient::new(self.config.timeouts));
-        let model = Model::new(Arc::new(provider), name.model.clone())
+        let client = HttpClient::new(self.config.timeouts);
+        let provider: Arc<dyn Provider> = match command {
+            Some(command) => Arc::new(LateKeyProvider::new(entry, client, command)),
+            None => Arc::new(HttpProvider::new(entry, client)),
+        };
+        let model = Model::new(provider, name.model.clone())
             .layer(&spend)
             .layer(&ai::RetryLayer::new(policy));
         Ok(ChosenModel { model, spend, _scripted: scripted })
