@@ -4,7 +4,7 @@
 //! Reading those variables is the caller's business.
 
 use crate::api::Api;
-use crate::compat::{Compat, MaxTokensField, ReasoningReplay, SystemRole, ToolIdForm};
+use crate::compat::{Compat, MaxTokensField, ReasoningReplay, SchemaForm, SystemRole, ToolIdForm};
 use crate::provider_entry::{KeyNeed, ProviderEntry};
 
 /// A provider that needs no configuration but its key.
@@ -48,6 +48,7 @@ pub const BUILTIN_PROVIDERS: &[BuiltinProvider] = &[
         dialect: |compat| {
             compat.max_tokens_field = MaxTokensField::MaxCompletionTokens;
             compat.system_role = SystemRole::Developer;
+            compat.strict_tools = true;
         },
     },
     BuiltinProvider {
@@ -158,7 +159,10 @@ pub const BUILTIN_PROVIDERS: &[BuiltinProvider] = &[
         key_variables: &["ZHIPU_API_KEY", "ZHIPUAI_API_KEY", "ZAI_API_KEY"],
         base_url_variable: "ZHIPU_BASE_URL",
         key_need: KeyNeed::Required,
-        dialect: |compat| compat.reasoning_replay = ReasoningReplay::WithToolCalls,
+        dialect: |compat| {
+            compat.reasoning_replay = ReasoningReplay::WithToolCalls;
+            compat.auto_tool_choice_only = true;
+        },
     },
     BuiltinProvider {
         name: "qwen",
@@ -189,11 +193,28 @@ pub const BUILTIN_PROVIDERS: &[BuiltinProvider] = &[
             compat.no_stream_options = true;
         },
     },
-    local("ollama", "http://127.0.0.1:11434/v1", &["OLLAMA_API_KEY"], "OLLAMA_BASE_URL"),
-    local("lmstudio", "http://127.0.0.1:1234/v1", &["LMSTUDIO_API_KEY"], "LMSTUDIO_BASE_URL"),
-    local("vllm", "http://127.0.0.1:8000/v1", &["VLLM_API_KEY"], "VLLM_BASE_URL"),
-    local("llamacpp", "http://127.0.0.1:8080/v1", &["LLAMACPP_API_KEY"], "LLAMACPP_BASE_URL"),
+    local("ollama", "http://127.0.0.1:11434/v1", &["OLLAMA_API_KEY"], "OLLAMA_BASE_URL", |_| {}),
+    local(
+        "lmstudio",
+        "http://127.0.0.1:1234/v1",
+        &["LMSTUDIO_API_KEY"],
+        "LMSTUDIO_BASE_URL",
+        samples_by_grammar,
+    ),
+    local("vllm", "http://127.0.0.1:8000/v1", &["VLLM_API_KEY"], "VLLM_BASE_URL", |_| {}),
+    local(
+        "llamacpp",
+        "http://127.0.0.1:8080/v1",
+        &["LLAMACPP_API_KEY"],
+        "LLAMACPP_BASE_URL",
+        samples_by_grammar,
+    ),
 ];
+
+/// The server is llama.cpp's, or has it inside.
+fn samples_by_grammar(compat: &mut Compat) {
+    compat.schema_form = SchemaForm::Grammar;
+}
 
 /// A server on the own machine: no key needed, and models that may write their thinking as tags.
 const fn local(
@@ -201,6 +222,7 @@ const fn local(
     base_url: &'static str,
     key_variables: &'static [&'static str],
     base_url_variable: &'static str,
+    dialect: fn(&mut Compat),
 ) -> BuiltinProvider {
     BuiltinProvider {
         name,
@@ -209,7 +231,7 @@ const fn local(
         key_variables,
         base_url_variable,
         key_need: KeyNeed::Optional,
-        dialect: |_| {},
+        dialect,
     }
 }
 

@@ -34,9 +34,11 @@ mod request;
 #[cfg(feature = "http")]
 mod retry;
 mod retry_hint;
+mod schema_form;
 mod sse;
 mod stream;
 mod timeouts;
+mod tool_choice;
 mod tool_names;
 #[cfg(feature = "http")]
 mod transport;
@@ -48,7 +50,7 @@ pub use api::{Api, UnknownApi};
 pub use api_key::ApiKey;
 pub use assembler::Assembler;
 pub use builtin_providers::{BUILTIN_PROVIDERS, BuiltinProvider};
-pub use compat::{Compat, MaxTokensField, ReasoningReplay, SystemRole, ToolIdForm};
+pub use compat::{Compat, MaxTokensField, ReasoningReplay, SchemaForm, SystemRole, ToolIdForm};
 pub use decode::{DecodeOptions, Framing, StreamDecoder, UnknownFraming};
 pub use encode::encode_request;
 pub use error::{ErrorKind, ProviderError};
@@ -68,6 +70,7 @@ pub use retry::{RetryDecision, RetryLayer, RetryPolicy, RetryService};
 pub use sse::{SseDecoder, SseItem, TooLong};
 pub use stream::{EventStream, Fold};
 pub use timeouts::Timeouts;
+pub use tool_choice::ToolChoice;
 #[cfg(feature = "http")]
 pub use transport::{HttpClient, HttpProvider};
 pub use validate::{ArgumentProblem, ArgumentValidator, InvalidArguments, InvalidSchema};

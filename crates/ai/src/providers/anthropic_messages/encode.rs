@@ -11,8 +11,10 @@ use serde_json::{Map, Value};
 use crate::message::{AssistantMessage, ContentBlock, Message, ToolCall, ToolResultMessage};
 use crate::provider_entry::ProviderEntry;
 use crate::providers::to_json;
-use crate::replay::{IMAGE_NOTE, Maker, NO_OUTPUT, is_sendable, plain_schema};
+use crate::replay::{IMAGE_NOTE, Maker, NO_OUTPUT, is_sendable, volatile_text};
 use crate::request::Request;
+use crate::schema_form::required_tool_schema;
+use crate::tool_choice::{ToolChoice, choice_to_send};
 use crate::tool_names::{ToolIds, wire_name};
 
 /// The cap on output tokens, which the API requires, where nobody set one: what current models can
@@ -32,7 +34,7 @@ pub(crate) fn encode(request: &Request, entry: &ProviderEntry) -> Vec<u8> {
         .map(|tool| Tool {
             name: wire_name(&tool.name),
             description: &tool.description,
-            input_schema: plain_schema(&tool.input_schema),
+            input_schema: required_tool_schema(&tool.input_schema, entry.compat.schema_form),
             cache_control: None,
         })
         .collect();
@@ -40,18 +42,23 @@ pub(crate) fn encode(request: &Request, entry: &ProviderEntry) -> Vec<u8> {
     if is_sendable(&request.system_prompt) {
         system.push(Content::Text { text: &request.system_prompt }.into());
     }
-    let mut messages = Conversation::of(request, entry).messages;
+    let mut conversation = Conversation::of(request, entry);
     if caching {
         if let Some(tool) = tools.last_mut() {
             tool.cache_control = Some(EPHEMERAL);
         }
         mark(&mut system);
-        messages
+        conversation
+            .messages
             .iter_mut()
             .rev()
             .filter(|message| message.role == Role::User)
             .take(CACHED_USER_MESSAGES)
             .for_each(|message| mark(&mut message.content));
+    }
+    // Behind the marks: what is cached ends before it.
+    if let Some(text) = volatile_text(request) {
+        conversation.append(Role::User, vec![Content::Text { text }.into()]);
     }
     to_json(&Body {
         model: &request.model,
@@ -61,10 +68,20 @@ pub(crate) fn encode(request: &Request, entry: &ProviderEntry) -> Vec<u8> {
             .unwrap_or(DEFAULT_MAX_TOKENS),
         stream: true,
         temperature: request.temperature,
+        tool_choice: choice_to_send(request, entry).and_then(wire_choice),
         tools,
         system,
-        messages,
+        messages: conversation.messages,
     })
+}
+
+fn wire_choice(choice: &ToolChoice) -> Option<WireChoice> {
+    match choice {
+        ToolChoice::Auto => None,
+        ToolChoice::None => Some(WireChoice::None),
+        ToolChoice::Required => Some(WireChoice::Any),
+        ToolChoice::Tool(name) => Some(WireChoice::Tool { name: wire_name(name) }),
+    }
 }
 
 fn mark(blocks: &mut [Block<'_>]) {
@@ -80,6 +97,8 @@ struct Body<'a> {
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<WireChoice>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -95,6 +114,14 @@ struct Tool<'a> {
     input_schema: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_control: Option<CacheControl>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum WireChoice {
+    None,
+    Any,
+    Tool { name: String },
 }
 
 #[derive(Clone, Copy, Serialize)]
@@ -176,6 +203,8 @@ struct Conversation<'a> {
     model: &'a str,
     ids: ToolIds,
     messages: Vec<WireMessage<'a>>,
+    /// How many results stand at the head of the last message.
+    results: usize,
 }
 
 impl<'a> Conversation<'a> {
@@ -185,6 +214,7 @@ impl<'a> Conversation<'a> {
             model: &request.model,
             ids: ToolIds::new(entry.compat.tool_ids),
             messages: Vec::new(),
+            results: 0,
         };
         for message in &request.messages {
             match &**message {
@@ -209,7 +239,10 @@ impl<'a> Conversation<'a> {
         }
         match self.messages.last_mut() {
             Some(last) if last.role == role => last.content.extend(blocks),
-            Some(_) | None => self.messages.push(WireMessage { role, content: blocks }),
+            Some(_) | None => {
+                self.messages.push(WireMessage { role, content: blocks });
+                self.results = 0;
+            }
         }
     }
 
@@ -225,18 +258,13 @@ impl<'a> Conversation<'a> {
             is_error: result.is_error,
         });
         match self.messages.last_mut() {
-            Some(last) if last.role == Role::User => {
-                let results = last
-                    .content
-                    .iter()
-                    .take_while(|block| matches!(block.content, Content::ToolResult { .. }))
-                    .count();
-                last.content.insert(results, block);
-            }
+            Some(last) if last.role == Role::User => last.content.insert(self.results, block),
             Some(_) | None => {
                 self.messages.push(WireMessage { role: Role::User, content: vec![block] });
+                self.results = 0;
             }
         }
+        self.results += 1;
     }
 
     /// What a user or a tool can say: text and images.

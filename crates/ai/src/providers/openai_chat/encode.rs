@@ -11,9 +11,11 @@ use crate::message::{AssistantMessage, ContentBlock, Message, ToolCall, ToolResu
 use crate::provider_entry::ProviderEntry;
 use crate::providers::{json_text, to_json};
 use crate::replay::{
-    IMAGE_NOTE, IMAGES_HEAD, Maker, PARAGRAPH, is_sendable, plain_schema, result_text,
+    IMAGE_NOTE, IMAGES_HEAD, Maker, PARAGRAPH, is_sendable, result_text, volatile_text,
 };
-use crate::request::Request;
+use crate::request::{Request, ToolSpec};
+use crate::schema_form::{allows_strict, tool_schema};
+use crate::tool_choice::{ToolChoice, choice_to_send};
 use crate::tool_names::{ToolIds, wire_name};
 
 /// Sent as reasoning where a host requires some and the message has none, such as one of another
@@ -27,6 +29,10 @@ pub(crate) fn encode(request: &Request, entry: &ProviderEntry) -> Vec<u8> {
         MaxTokensField::MaxTokens => (cap, None),
         MaxTokensField::MaxCompletionTokens => (None, cap),
     };
+    let mut conversation = Conversation::of(request, entry);
+    if let Some(text) = volatile_text(request) {
+        conversation.append_user(vec![Part::Text { text }]);
+    }
     to_json(&Body {
         model: &request.model,
         stream: true,
@@ -35,20 +41,30 @@ pub(crate) fn encode(request: &Request, entry: &ProviderEntry) -> Vec<u8> {
         max_tokens,
         max_completion_tokens,
         temperature: request.temperature,
-        tools: request
-            .tools
-            .iter()
-            .map(|tool| Tool {
-                r#type: "function",
-                function: Function {
-                    name: wire_name(&tool.name),
-                    description: &tool.description,
-                    parameters: plain_schema(&tool.input_schema),
-                },
-            })
-            .collect(),
-        messages: Conversation::of(request, entry).messages,
+        tool_choice: choice_to_send(request, entry).and_then(wire_choice),
+        tools: request.tools.iter().map(|tool| wire_tool(tool, entry)).collect(),
+        messages: conversation.messages,
     })
+}
+
+fn wire_tool<'a>(tool: &'a ToolSpec, entry: &ProviderEntry) -> Tool<'a> {
+    let parameters = tool_schema(&tool.input_schema, entry.compat.schema_form);
+    let strict = entry.compat.strict_tools && parameters.as_ref().is_some_and(allows_strict);
+    let name = wire_name(&tool.name);
+    let description = &*tool.description;
+    Tool { r#type: "function", function: Function { name, description, parameters, strict } }
+}
+
+fn wire_choice(choice: &ToolChoice) -> Option<WireChoice> {
+    match choice {
+        ToolChoice::Auto => None,
+        ToolChoice::None => Some(WireChoice::Word("none")),
+        ToolChoice::Required => Some(WireChoice::Word("required")),
+        ToolChoice::Tool(name) => {
+            let function = ChosenFunction { name: wire_name(name) };
+            Some(WireChoice::Tool { r#type: "function", function })
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -63,6 +79,8 @@ struct Body<'a> {
     max_completion_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<WireChoice>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
     messages: Vec<WireMessage<'a>>,
@@ -84,7 +102,23 @@ struct Function<'a> {
     name: String,
     #[serde(skip_serializing_if = "str::is_empty")]
     description: &'a str,
-    parameters: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameters: Option<Value>,
+    /// Only said where it is on: most hosts do not know it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    strict: bool,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum WireChoice {
+    Word(&'static str),
+    Tool { r#type: &'static str, function: ChosenFunction },
+}
+
+#[derive(Serialize)]
+struct ChosenFunction {
+    name: String,
 }
 
 #[derive(Serialize)]
