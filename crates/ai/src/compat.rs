@@ -107,6 +107,6 @@ pub enum SchemaForm {
     /// The subset of OpenAPI 3.0 that Google's `parameters` take.
     OpenApi,
     /// What becomes a grammar for the sampler, as in llama.cpp: without patterns, long repetitions and
-    /// schemas that have no type.
+    /// schemas that have no type. Google's API has none; to it this is `no_references`.
     Grammar,
 }

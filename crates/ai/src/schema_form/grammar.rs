@@ -1,8 +1,8 @@
 //! Schemas for hosts that turn them into a grammar for their sampler, as llama.cpp does.
 //!
 //! Their converters refuse the whole request for a pattern that is not anchored or that has a class
-//! such as `\d`, for a repetition of thousands, and for a schema without a type; what else they do not
-//! know they pass over.
+//! such as `\d`, for a repetition of thousands, and for a schema without a type, which `not` alone is;
+//! what else they do not know they pass over.
 
 use serde_json::{Map, Value};
 
@@ -33,7 +33,9 @@ pub(super) fn reduce(mut schema: Value) -> Value {
 fn reduce_fields(fields: &mut Map<String, Value>) {
     fields.retain(|keyword, value| {
         let is_many = value.as_u64().is_some_and(|count| count > MAX_REPETITIONS);
-        keyword != "pattern" && !(is_many && REPEATING.contains(&keyword.as_str()))
+        keyword != "pattern"
+            && keyword != "not"
+            && !(is_many && REPEATING.contains(&keyword.as_str()))
     });
     if !TELLING.iter().any(|keyword| fields.contains_key(*keyword)) {
         let kind = match implied_kinds(fields).as_slice() {

@@ -114,7 +114,7 @@ impl<'a> Plain<'a> {
         }
         let Value::Object(fields) = schema else { return (*schema == true).then(Map::new) };
         let is_object = match fields.get("type") {
-            Some(Value::String(kind)) => kind == "object",
+            Some(Value::String(kind)) => kind == "object" || !KINDS.contains(&kind.as_str()),
             Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "object"),
             Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) | None => true,
         };

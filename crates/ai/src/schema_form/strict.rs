@@ -98,12 +98,12 @@ impl Sum {
     fn allow_kind(&mut self, kind: &str, fields: &Map<String, Value>, depth: usize) -> bool {
         match kind {
             "object" => {
-                let Some(Value::Object(properties)) = fields.get("properties") else {
+                let (Some(Value::Object(properties)), Some(Value::Array(required))) =
+                    (fields.get("properties"), fields.get("required"))
+                else {
                     return false;
                 };
                 self.properties += properties.len();
-                let required = fields.get("required").and_then(Value::as_array);
-                let required = required.map_or(&[][..], Vec::as_slice);
                 fields.get("additionalProperties") == Some(&Value::Bool(false))
                     && required.len() == properties.len()
                     && properties.keys().all(|name| required.iter().any(|it| it == name))

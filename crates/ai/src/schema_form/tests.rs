@@ -40,6 +40,10 @@ fn a_root_becomes_an_object_with_properties() {
         ),
         (json!({"$ref": "#"}), json!({"type": "object", "properties": {}})),
         (
+            json!({"type": "OBJECT", "properties": {"a": {"type": "STRING"}}}),
+            json!({"type": "object", "properties": {"a": {}}}),
+        ),
+        (
             json!({"allOf": [{"$ref": "#/definitions/A"}, {"required": ["b"]}], "definitions": {
                 "A": {"properties": {"a": {"type": "null"}}, "required": ["a"]}}}),
             json!({"definitions": {"A": {"properties": {"a": {"type": "null"}}, "required": ["a"]}},
@@ -326,9 +330,7 @@ fn strict_is_for_closed_objects_that_require_all_they_have() {
     let many = (0..101).map(|n| (n.to_string(), json!({"type": "null"}))).collect();
     for (schema, expected) in [
         (closed(json!({})), true),
-        // Closed and without properties, said in fewer words.
-        (json!({"additionalProperties": false}), true),
-        (json!({"$schema": "s", "additionalProperties": false}), true),
+        (json!({"$schema": "s", "required": [], "additionalProperties": false}), true),
         (closed(json!({"a": {"type": "string", "description": "d", "enum": ["x"]}})), true),
         (closed(json!({"a": {"type": ["string", "null"]}})), true),
         (closed(json!({"a": {"type": "array", "items": {"type": "integer"}}})), true),
@@ -337,6 +339,7 @@ fn strict_is_for_closed_objects_that_require_all_they_have() {
         (closed(json!({"a": {"$ref": "#"}})), true),
         // Open, or with a choice to leave out.
         (json!({}), false),
+        (json!({"additionalProperties": false}), false),
         (json!({"properties": {"a": {"type": "null"}}, "required": ["a"]}), false),
         (json!({"properties": {"a": {"type": "null"}}, "additionalProperties": false}), false),
         (closed(json!({"a": {"type": "object", "properties": {}}})), false),

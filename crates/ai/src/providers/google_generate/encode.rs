@@ -36,10 +36,9 @@ pub(crate) fn encode(request: &Request, entry: &ProviderEntry) -> Vec<u8> {
             let (parameters, parameters_json_schema) = match entry.compat.schema_form {
                 SchemaForm::OpenApi => (tool_schema(&tool.input_schema, SchemaForm::OpenApi), None),
                 // The API takes references here and there, with nothing beside them, and no circles.
-                SchemaForm::JsonSchema | SchemaForm::NoReferences => {
+                SchemaForm::JsonSchema | SchemaForm::NoReferences | SchemaForm::Grammar => {
                     (None, tool_schema(&tool.input_schema, SchemaForm::NoReferences))
                 }
-                SchemaForm::Grammar => (None, tool_schema(&tool.input_schema, SchemaForm::Grammar)),
             };
             Function {
                 name: wire_name(&tool.name),
