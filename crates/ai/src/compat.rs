@@ -105,6 +105,7 @@ pub enum SchemaForm {
     /// JSON Schema, each reference replaced with what it points to.
     NoReferences,
     /// The subset of OpenAPI 3.0 that Google's `parameters` take.
+    #[serde(rename = "openapi")]
     OpenApi,
     /// What becomes a grammar for the sampler, as in llama.cpp: without patterns, long repetitions and
     /// schemas that have no type. Google's API has none; to it this is `no_references`.
