@@ -7,8 +7,8 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use ai::{
-    Assembler, AssistantMessage, ErrorKind, History, Message, MessageId, Origin, ProviderError,
-    Request, StopReason, StreamEvent, ToolErrorKind, ToolResultMessage, Usage, UserMessage,
+    Assembler, AssistantMessage, ErrorKind, History, Message, MessageId, ProviderError, Request,
+    StopReason, StreamEvent, ToolErrorKind, ToolResultMessage, Usage, UserMessage,
 };
 use futures::{FutureExt, StreamExt};
 
@@ -286,7 +286,7 @@ impl Driver {
 
     /// Projection is the last step, after every hook.
     async fn prepare(&mut self, repair: bool) -> Result<(Request, Tools), HookError> {
-        let (context, mut messages) = match &self.config.prepare_context {
+        let (context, messages) = match &self.config.prepare_context {
             None => (self.context.clone(), self.projector.project(&self.context.messages)),
             Some(hook) => {
                 let context = hook.prepare(self.context.clone()).await?;
@@ -294,15 +294,12 @@ impl Driver {
                 (context, History::from(messages))
             }
         };
-        if repair {
-            let mut note = UserMessage::text(REPAIR_NOTE, Origin::Hook);
-            note.id = self.config.identity.message_id();
-            note.timestamp = self.config.identity.now();
-            messages.push(Arc::new(note.into()));
-        }
         let mut request = Request::new(self.config.model.id(), messages);
         request.system_prompt = context.system_prompt;
         request.tools = context.tools.specs();
+        if repair {
+            request.volatile_text = REPAIR_NOTE.into();
+        }
         request.max_output_tokens = self.config.max_output_tokens;
         request.temperature = self.config.temperature;
         request.thinking = self.config.thinking;

@@ -6,7 +6,7 @@
 use crate::api::Api;
 use crate::catalogue::{self, ModelInfo};
 use crate::compat::{
-    Compat, MaxTokensField, ReasoningReplay, SystemRole, ThinkingField, ToolIdForm,
+    Compat, MaxTokensField, ReasoningReplay, SchemaForm, SystemRole, ThinkingField, ToolIdForm,
 };
 use crate::provider_entry::{AuthScheme, KeyNeed, ProviderEntry};
 
@@ -78,6 +78,7 @@ pub const BUILTIN_PROVIDERS: &[BuiltinProvider] = &[
         dialect: |compat| {
             compat.max_tokens_field = MaxTokensField::MaxCompletionTokens;
             compat.system_role = SystemRole::Developer;
+            compat.strict_tools = true;
         },
         ..HOSTED
     },
@@ -191,6 +192,7 @@ pub const BUILTIN_PROVIDERS: &[BuiltinProvider] = &[
         dialect: |compat| {
             compat.reasoning_replay = ReasoningReplay::WithToolCalls;
             compat.thinking_field = ThinkingField::ThinkingType;
+            compat.auto_tool_choice_only = true;
         },
         ..HOSTED
     },
@@ -242,11 +244,28 @@ pub const BUILTIN_PROVIDERS: &[BuiltinProvider] = &[
         host_variables: &[HostVariable { name: "DATABRICKS_HOST", path: "/serving-endpoints" }],
         ..HOSTED
     },
-    local("ollama", "http://127.0.0.1:11434/v1", &["OLLAMA_API_KEY"], "OLLAMA_BASE_URL"),
-    local("lmstudio", "http://127.0.0.1:1234/v1", &["LMSTUDIO_API_KEY"], "LMSTUDIO_BASE_URL"),
-    local("vllm", "http://127.0.0.1:8000/v1", &["VLLM_API_KEY"], "VLLM_BASE_URL"),
-    local("llamacpp", "http://127.0.0.1:8080/v1", &["LLAMACPP_API_KEY"], "LLAMACPP_BASE_URL"),
+    local("ollama", "http://127.0.0.1:11434/v1", &["OLLAMA_API_KEY"], "OLLAMA_BASE_URL", |_| {}),
+    local(
+        "lmstudio",
+        "http://127.0.0.1:1234/v1",
+        &["LMSTUDIO_API_KEY"],
+        "LMSTUDIO_BASE_URL",
+        samples_by_grammar,
+    ),
+    local("vllm", "http://127.0.0.1:8000/v1", &["VLLM_API_KEY"], "VLLM_BASE_URL", |_| {}),
+    local(
+        "llamacpp",
+        "http://127.0.0.1:8080/v1",
+        &["LLAMACPP_API_KEY"],
+        "LLAMACPP_BASE_URL",
+        samples_by_grammar,
+    ),
 ];
+
+/// The server is llama.cpp's, or has it inside.
+fn samples_by_grammar(compat: &mut Compat) {
+    compat.schema_form = SchemaForm::Grammar;
+}
 
 /// A server on the own machine: no key needed, and models that may write their thinking as tags.
 const fn local(
@@ -254,6 +273,7 @@ const fn local(
     base_url: &'static str,
     key_variables: &'static [&'static str],
     base_url_variable: &'static str,
+    dialect: fn(&mut Compat),
 ) -> BuiltinProvider {
     BuiltinProvider {
         name,
@@ -261,6 +281,7 @@ const fn local(
         key_variables,
         base_url_variable,
         key_need: KeyNeed::Optional,
+        dialect,
         ..HOSTED
     }
 }

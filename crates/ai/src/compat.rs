@@ -38,6 +38,13 @@ pub struct Compat {
     pub no_cache_control: bool,
     /// The model reads text only: images are replaced by a note that says so.
     pub text_only: bool,
+    /// What the host takes of a tool's schema.
+    pub schema_form: SchemaForm,
+    /// The host can hold the model to a tool's schema, and is asked to where the schema allows it
+    /// (Chat Completions, Responses).
+    pub strict_tools: bool,
+    /// The host refuses every `tool_choice` but `auto`: what a request asks of the choice is not sent.
+    pub auto_tool_choice_only: bool,
 }
 
 impl Compat {
@@ -112,4 +119,21 @@ pub enum ToolIdForm {
     Plain,
     /// Exactly nine letters and digits, as Mistral asks.
     NineAlphanumerics,
+}
+
+/// What a host takes of a tool's schema.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SchemaForm {
+    /// JSON Schema; references to the schema's own definitions stay, but for Google's.
+    #[default]
+    JsonSchema,
+    /// JSON Schema, each reference replaced with what it points to.
+    NoReferences,
+    /// The subset of OpenAPI 3.0 that Google's `parameters` take.
+    #[serde(rename = "openapi")]
+    OpenApi,
+    /// What becomes a grammar for the sampler, as in llama.cpp: without patterns, long repetitions and
+    /// schemas that have no type. Google's API has none; to it this is `no_references`.
+    Grammar,
 }

@@ -170,12 +170,14 @@ mod request;
 #[cfg(feature = "http")]
 mod retry;
 mod retry_hint;
+mod schema_form;
 #[cfg(feature = "http")]
 mod spend_meter;
 mod sse;
 mod stream;
 mod thinking;
 mod timeouts;
+mod tool_choice;
 mod tool_names;
 #[cfg(feature = "http")]
 mod transport;
@@ -188,7 +190,9 @@ pub use api_key::ApiKey;
 pub use assembler::Assembler;
 pub use builtin_providers::{BUILTIN_PROVIDERS, BuiltinProvider, HostVariable};
 pub use catalogue::{Modality, ModelInfo};
-pub use compat::{Compat, MaxTokensField, ReasoningReplay, SystemRole, ThinkingField, ToolIdForm};
+pub use compat::{
+    Compat, MaxTokensField, ReasoningReplay, SchemaForm, SystemRole, ThinkingField, ToolIdForm,
+};
 pub use cost::{InvalidPrice, Price, PriceAbove};
 pub use decode::{DecodeOptions, Framing, StreamDecoder, UnknownFraming};
 pub use encode::encode_request;
@@ -215,6 +219,7 @@ pub use thinking::{
     UnknownThinkingLevel,
 };
 pub use timeouts::Timeouts;
+pub use tool_choice::ToolChoice;
 #[cfg(feature = "http")]
 pub use transport::{HttpClient, HttpProvider};
 pub use validate::{ArgumentProblem, ArgumentValidator, InvalidArguments, InvalidSchema};

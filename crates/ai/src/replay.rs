@@ -1,10 +1,9 @@
 //! What of a history may be sent to a target, whoever made it (SPEC M9, M16): the rules that all
 //! encoders share.
 
-use serde_json::Value;
-
 use crate::message::AssistantMessage;
 use crate::provider_entry::ProviderEntry;
+use crate::request::Request;
 
 /// Stands in a tool result that has no content: every API wants some.
 pub(crate) const NO_OUTPUT: &str = "(no output)";
@@ -33,6 +32,11 @@ pub(crate) fn result_text(texts: &[&str], has_images: bool) -> String {
 /// Whether text is worth sending: blank text is refused by some hosts and says nothing to any.
 pub(crate) fn is_sendable(text: &str) -> bool {
     !text.trim().is_empty()
+}
+
+/// What a request says last and only once; nothing if it is blank.
+pub(crate) fn volatile_text(request: &Request) -> Option<&str> {
+    Some(&*request.volatile_text).filter(|text| is_sendable(text))
 }
 
 /// Who made a message, seen from the target of a request.
@@ -81,37 +85,8 @@ pub(crate) fn is_same_model(one: &str, other: &str) -> bool {
     one == other || undated(one) == undated(other)
 }
 
-/// A tool's schema as every API takes it: an object with properties, without `$schema`.
-pub(crate) fn plain_schema(schema: &Value) -> Value {
-    let mut schema = schema.clone();
-    remove_dialect(&mut schema);
-    if let Value::Object(fields) = &mut schema {
-        fields.entry("type").or_insert_with(|| "object".into());
-        fields.entry("properties").or_insert_with(|| Value::Object(serde_json::Map::new()));
-    }
-    schema
-}
-
-/// Takes `$schema` out of a schema and of every schema inside it. A property may be called
-/// `$schema`; there its value is a schema and not a string.
-fn remove_dialect(schema: &mut Value) {
-    match schema {
-        Value::Object(fields) => {
-            if fields.get("$schema").is_some_and(Value::is_string) {
-                // Keeps the order of the others.
-                fields.shift_remove("$schema");
-            }
-            fields.values_mut().for_each(remove_dialect);
-        }
-        Value::Array(items) => items.iter_mut().for_each(remove_dialect),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -130,24 +105,5 @@ mod tests {
             assert_eq!(is_same_model(one, other), same, "{one} {other}");
             assert_eq!(is_same_model(other, one), same, "{other} {one}");
         }
-    }
-
-    /// SPEC M15
-    #[test]
-    fn a_plain_schema_is_an_object_without_dialect() {
-        assert_eq!(
-            plain_schema(&json!({
-                "$schema": "https://json-schema.org/draft/2020-12/schema",
-                "type": "object",
-                "properties": {"$schema": {"type": "string"}, "x": {"$schema": "y", "type": "integer"}},
-                "required": ["x"]
-            })),
-            json!({
-                "type": "object",
-                "properties": {"$schema": {"type": "string"}, "x": {"type": "integer"}},
-                "required": ["x"]
-            })
-        );
-        assert_eq!(plain_schema(&json!({})), json!({"type": "object", "properties": {}}));
     }
 }

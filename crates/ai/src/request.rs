@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::history::History;
 use crate::thinking::ThinkingLevel;
+use crate::tool_choice::ToolChoice;
 
 /// One request to a model. Cheap to clone: its large parts are shared.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +22,12 @@ pub struct Request {
     pub messages: History,
     /// The tools on offer.
     pub tools: Arc<[ToolSpec]>,
+    /// Whether the model may, must or must not call a tool.
+    pub tool_choice: ToolChoice,
+    /// Words for this one request, such as a note that never becomes part of the conversation; empty
+    /// for none. The model reads them last, as the user's. Nothing before them changes on the wire,
+    /// so that what a provider has cached of the conversation stays good.
+    pub volatile_text: Arc<str>,
     /// The cap on output tokens, thinking included. `None` leaves it to the provider entry.
     pub max_output_tokens: Option<u32>,
     /// Sampling temperature. `None` leaves it to the provider.

@@ -2,6 +2,8 @@
 //!
 //! Knows no message, no item and no event; those differ.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
 use crate::refusal::{Refusal, RefusalKind};
@@ -63,13 +65,68 @@ fn error_body(kind: &str, message: &str, param: Value, code: Value) -> Value {
     json!({"error": {"message": message, "type": kind, "param": param, "code": code}})
 }
 
-/// Strict mode's demands on a schema: every object is closed and requires all it has.
-pub(crate) fn check_strict(place: &str, schema: &Value) -> Checked {
+/// What strict mode does not know.
+const NOT_STRICT: [&str; 21] = [
+    "allOf",
+    "contains",
+    "default",
+    "dependentRequired",
+    "dependentSchemas",
+    "else",
+    "if",
+    "maxContains",
+    "maxLength",
+    "maxProperties",
+    "minContains",
+    "minLength",
+    "minProperties",
+    "not",
+    "oneOf",
+    "patternProperties",
+    "propertyNames",
+    "then",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "uniqueItems",
+];
+
+/// What may not stand at the root of a schema.
+const NOT_AT_ROOT: [&str; 5] = ["oneOf", "anyOf", "allOf", "enum", "not"];
+
+/// Checks a function's schema: its root, and all of it in strict mode.
+pub(crate) fn check_schema(place: &str, schema: &Value, is_strict: bool) -> Checked {
+    if schema["type"] != "object" {
+        return Err(Refusal::at(place, "schema must be of type 'object'"));
+    }
+    if let Some(word) = NOT_AT_ROOT.iter().find(|word| schema.get(**word).is_some()) {
+        return Err(Refusal::at(place, format!("{word:?} is not permitted at the top level")));
+    }
+    if is_strict { check_strict(place, schema) } else { Ok(()) }
+}
+
+/// Strict mode's demands on a schema: it says what it is in words that strict mode knows, and every
+/// object is closed and requires all it has.
+fn check_strict(place: &str, schema: &Value) -> Checked {
     let Value::Object(node) = schema else {
+        return Err(Refusal::at(place, "strict mode requires an object"));
+    };
+    if let Some(word) = NOT_STRICT.iter().find(|word| node.contains_key(**word)) {
+        return Err(Refusal::at(place, format!("{word:?} is not permitted in strict mode")));
+    }
+    if node.contains_key("$ref") {
+        if node.len() > 1 {
+            return Err(Refusal::at(place, "$ref cannot have keywords beside it in strict mode"));
+        }
         return Ok(());
+    }
+    let kinds = match node.get("type") {
+        Some(Value::Array(kinds)) => kinds.as_slice(),
+        Some(kind) => std::slice::from_ref(kind),
+        None if node.contains_key("anyOf") => &[],
+        None => return Err(Refusal::at(place, "schema must have a 'type' in strict mode")),
     };
     let properties = node.get("properties").and_then(Value::as_object);
-    if node.get("type").is_some_and(|kind| kind == "object") {
+    if kinds.iter().any(|kind| kind == "object") {
         if node.get("additionalProperties") != Some(&Value::Bool(false)) {
             return Err(Refusal::at(place, "additionalProperties must be false in strict mode"));
         }
@@ -84,6 +141,9 @@ pub(crate) fn check_strict(place: &str, schema: &Value) -> Checked {
             }
         }
     }
+    if kinds.iter().any(|kind| kind == "array") && !node.contains_key("items") {
+        return Err(Refusal::at(place, "array schema missing items"));
+    }
     let named = ["properties", "$defs", "definitions"];
     for (name, inner) in named.iter().filter_map(|key| node.get(*key)?.as_object()).flatten() {
         check_strict(&format!("{place}.{name}"), inner)?;
@@ -92,6 +152,32 @@ pub(crate) fn check_strict(place: &str, schema: &Value) -> Checked {
         check_strict(place, inner)?;
     }
     node.get("items").map_or(Ok(()), |inner| check_strict(&format!("{place}.items"), inner))
+}
+
+/// Checks what a request says of the choice: a word, or a function that is on offer, whose name is in
+/// `chosen`.
+pub(crate) fn check_tool_choice(choice: &Value, chosen: &Value, names: &HashSet<&str>) -> Checked {
+    let place = "tool_choice";
+    match choice {
+        Value::String(word) if ["auto", "none", "required"].contains(&word.as_str()) => Ok(()),
+        Value::Object(_) if choice["type"] == "function" => {
+            let name = chosen.as_str().unwrap_or_default();
+            if names.contains(name) {
+                return Ok(());
+            }
+            Err(Refusal::at(place, format!("tool choice {name:?} not found in 'tools'")))
+        }
+        // The provider's own tools, and lists of those that are allowed.
+        Value::Object(fields) if fields.get("type").is_some_and(Value::is_string) => Ok(()),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::Array(_)
+        | Value::Object(_) => {
+            Err(Refusal::at(place, "expected auto, none, required or one of the tools"))
+        }
+    }
 }
 
 /// Checks the name of a function.

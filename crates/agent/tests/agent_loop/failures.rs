@@ -7,7 +7,7 @@ use agent::{
     AgentContext, EndReason, ExecutionMode, FailureKind, HookError, Mend, OnModelError, RunFailure,
     ToolCall, ToolError, ToolFault, ToolOutput, agent_loop,
 };
-use ai::{AssistantMessage, ErrorKind, ProviderError, StreamEvent, ToolErrorKind};
+use ai::{AssistantMessage, ErrorKind, ProviderError, StreamEvent, ToolErrorKind, find_violation};
 use futures::future::BoxFuture;
 
 use crate::lines::*;
@@ -286,4 +286,25 @@ async fn a_fault_of_the_host_closes_the_batch_and_the_run() {
             ("later", "tool call aborted before dispatch: the log cannot be written"),
         ]
     );
+}
+
+/// SPEC L10, M17: the note of a repair is said for one request, outside its messages, which are those
+/// of the request before.
+#[tokio::test]
+async fn a_repair_is_asked_for_outside_the_history() {
+    let markup = "<invoke name=\"Read\">\n<parameter name=\"path\">x</parameter>\n</invoke>";
+    let mut written = says(markup);
+    if let Some(StreamEvent::Done { violation, .. }) = written.last_mut() {
+        *violation = find_violation(markup, &["Read"]);
+    }
+    let script = Script::new([written, makes(&[("a", "Read", r#"{"path":"x"}"#)]), says("done")]);
+    let run = agent_loop(prompt("go"), context([read()]), config(&script));
+    let outcome = run.result().await;
+    assert_eq!(outcome.reason, EndReason::Completed);
+    let requests = script.requests();
+    let [first, repair, next] = &requests[..] else { panic!("{}", requests.len()) };
+    assert_eq!((&*first.volatile_text, &*next.volatile_text), ("", ""));
+    assert!(repair.volatile_text.starts_with("Your last answer wrote a tool call as text"));
+    assert_eq!(first.messages, repair.messages);
+    assert_eq!(next.messages.len(), 3, "what was asked, the call and its result");
 }

@@ -1,17 +1,22 @@
 //! What every target asks of a request, checked on conversations of any making (SPEC M16).
 
 use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::builtin_providers::{BUILTIN_PROVIDERS, BuiltinProvider};
-use crate::compat::{ReasoningReplay, ToolIdForm};
+use crate::compat::{ReasoningReplay, SchemaForm, ToolIdForm};
+use crate::history::History;
 use crate::message::{
     AssistantMessage, ContentBlock, Message, MessageId, Origin, StopReason, Timestamp, ToolCall,
     ToolResultMessage, Usage, UserMessage,
 };
+use crate::request::ToolSpec;
+use crate::tool_choice::ToolChoice;
 
 fn text() -> impl Strategy<Value = ContentBlock> {
     prop_oneof![Just(""), Just(" \n"), Just("words"), Just(" more words ")]
@@ -115,12 +120,27 @@ fn exchange() -> impl Strategy<Value = Vec<Message>> {
     )
 }
 
+fn read_tool(input_schema: Value) -> ToolSpec {
+    ToolSpec { name: "Read".into(), description: "reads".into(), input_schema }
+}
+
 fn conversation() -> impl Strategy<Value = Request> {
-    proptest::collection::vec(exchange(), 0..5).prop_map(|exchanges| {
-        let mut messages: Vec<Message> = exchanges.into_iter().flatten().collect();
-        messages.push(UserMessage::text("go on", Origin::User).into());
-        Request::new("model-1", messages.into_iter().collect())
-    })
+    let volatile = prop_oneof![Just(""), Just(" \n"), Just("for once")];
+    let last = prop_oneof![Just(""), Just("go on")];
+    (proptest::collection::vec(exchange(), 0..5), last, volatile).prop_map(
+        |(exchanges, last, volatile)| {
+            let mut messages: Vec<Message> = exchanges.into_iter().flatten().collect();
+            // Somebody has to speak last.
+            if volatile != "for once" || !last.is_empty() {
+                messages.push(UserMessage::text("go on", Origin::User).into());
+            }
+            let mut request = Request::new("model-1", messages.into_iter().collect());
+            request.system_prompt = "be brief".into();
+            request.tools = Arc::new([read_tool(json!({}))]);
+            request.volatile_text = volatile.into();
+            request
+        },
+    )
 }
 
 fn blank(value: &Value) -> bool {
@@ -323,6 +343,255 @@ proptest! {
                 Api::OpenaiResponses => check_responses(&body),
                 Api::GoogleGenerate => check_google(&body),
             }
+        }
+    }
+}
+
+fn entries() -> [ProviderEntry; 4] {
+    Api::ALL.map(|api| ProviderEntry::new("host", api, "https://h/v1"))
+}
+
+fn decoded(request: &Request, entry: &ProviderEntry) -> Value {
+    serde_json::from_slice(&encode_request(request, entry)).unwrap()
+}
+
+fn said(content: Vec<ContentBlock>) -> Message {
+    let mut message = UserMessage::text("", Origin::User);
+    message.content = content;
+    message.into()
+}
+
+/// An answer of nobody known with these calls, and their results.
+fn called(ids: impl Iterator<Item = String>, output: &ContentBlock) -> Vec<Message> {
+    let mut answer = AssistantMessage {
+        id: MessageId::from("a"),
+        timestamp: Timestamp(0),
+        content: vec![ContentBlock::text("I look")],
+        provider: "other".into(),
+        api: "other".into(),
+        model: "other".into(),
+        usage: Usage::default(),
+        stop_reason: StopReason::ToolUse,
+        stop_raw: None,
+        interrupted: false,
+        violation: None,
+        error: None,
+    };
+    let mut results = Vec::new();
+    for id in ids {
+        let call = ToolCall::parse(id.clone(), "Read".into(), r#"{"path":"a"}"#.into());
+        answer.content.push(ContentBlock::ToolCall(call));
+        results.push(Message::ToolResult(ToolResultMessage {
+            id: MessageId::from("r"),
+            timestamp: Timestamp(0),
+            content: vec![output.clone()],
+            tool_call_id: id,
+            tool_name: "Read".into(),
+            is_error: false,
+            error_kind: None,
+        }));
+    }
+    std::iter::once(Message::Assistant(answer)).chain(results).collect()
+}
+
+/// SPEC M17, L10: words for one request stand behind everything, carry no mark, and leave every byte
+/// before them as it was.
+#[test]
+fn volatile_text_comes_last_and_moves_nothing() {
+    let image = || ContentBlock::Image { mime_type: "image/png".into(), data: "QUJD".into() };
+    let asked = || vec![said(vec![ContentBlock::text("one")])];
+    let with_result = |output: ContentBlock| {
+        let mut messages = asked();
+        messages.extend(called(std::iter::once("c".to_owned()), &output));
+        messages
+    };
+    let mut answered = with_result(ContentBlock::text("output"));
+    answered.extend(called(std::iter::empty(), &image()));
+    let histories = [
+        asked(),
+        vec![said(vec![ContentBlock::text("one"), image()])],
+        with_result(ContentBlock::text("output")),
+        with_result(image()),
+        answered,
+    ];
+    for messages in histories {
+        for entry in entries() {
+            let mut request = Request::new("model-1", messages.iter().cloned().collect());
+            request.system_prompt = "be brief".into();
+            request.tools = Arc::new([read_tool(json!({}))]);
+            let without = String::from_utf8(encode_request(&request, &entry)).unwrap();
+            request.volatile_text = " \n".into();
+            assert_eq!(encode_request(&request, &entry), without.as_bytes(), "{}", entry.api);
+            request.volatile_text = "for once".into();
+            let with = String::from_utf8(encode_request(&request, &entry)).unwrap();
+
+            let shared = with.bytes().zip(without.bytes()).take_while(|(a, b)| a == b).count();
+            let left = &without[shared..];
+            assert!(left.bytes().all(|byte| b"\"}]".contains(&byte)), "{left} of {without}");
+            let (before, behind) = with.split_once("for once").unwrap();
+            assert!(shared <= before.len() && !behind.contains("for once"), "{with}");
+            assert!(behind.bytes().all(|byte| b"\"}]".contains(&byte)), "{with}");
+
+            let marks = |body: &str| body.matches("cache_control").count();
+            assert_eq!(marks(&with), marks(&without));
+            if entry.api == Api::AnthropicMessages {
+                let expected = 2 + request
+                    .messages
+                    .iter()
+                    .filter(|it| matches!(***it, Message::User(_) | Message::ToolResult(_)))
+                    .count();
+                assert_eq!(marks(&with), expected.min(4), "{with}");
+            }
+        }
+    }
+}
+
+/// SPEC M15
+#[test]
+fn a_choice_of_tools_is_said_in_each_apis_words() {
+    let choices =
+        [ToolChoice::Auto, ToolChoice::None, ToolChoice::Required, ToolChoice::Tool("a.b".into())];
+    let name = crate::tool_names::wire_name("a.b");
+    for (entry, expected) in entries().into_iter().zip([
+        [json!({"type": "none"}), json!({"type": "any"}), json!({"type": "tool", "name": name})],
+        [json!("none"), json!("required"), json!({"type": "function", "function": {"name": name}})],
+        [json!("none"), json!("required"), json!({"type": "function", "name": name})],
+        [
+            json!({"functionCallingConfig": {"mode": "NONE"}}),
+            json!({"functionCallingConfig": {"mode": "ANY"}}),
+            json!({"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": [name]}}),
+        ],
+    ]) {
+        let field = if entry.api == Api::GoogleGenerate { "toolConfig" } else { "tool_choice" };
+        let mut request =
+            Request::new("m", [said(vec![ContentBlock::text("hi")])].into_iter().collect());
+        let sent = |request: &Request, entry: &ProviderEntry| {
+            choices.clone().map(|choice| {
+                let request = Request { tool_choice: choice, ..request.clone() };
+                decoded(&request, entry)[field].clone()
+            })
+        };
+        // There is nothing to choose from.
+        assert_eq!(sent(&request, &entry), [const { Value::Null }; 4]);
+        let mut tool = read_tool(json!({}));
+        tool.name = "a.b".into();
+        request.tools = Arc::new([tool]);
+        let [none, required, named] = expected;
+        assert_eq!(sent(&request, &entry), [Value::Null, none, required, named], "{}", entry.api);
+        let mut entry = entry;
+        entry.compat.auto_tool_choice_only = true;
+        assert_eq!(sent(&request, &entry), [const { Value::Null }; 4]);
+    }
+}
+
+/// SPEC M15
+#[test]
+fn strict_is_said_where_the_host_can_and_the_schema_allows() {
+    let closed = json!({"type": "object", "properties": {"p": {"type": "string"}},
+        "required": ["p"], "additionalProperties": false});
+    let open = json!({"type": "object", "properties": {"p": {"type": "string"}}});
+    let mut request =
+        Request::new("m", [said(vec![ContentBlock::text("hi")])].into_iter().collect());
+    request.tools = Arc::new([read_tool(closed.clone()), read_tool(open.clone())]);
+    for mut entry in entries() {
+        for is_strict in [false, true] {
+            entry.compat.strict_tools = is_strict;
+            let body = decoded(&request, &entry);
+            let tools: Vec<&Value> = match entry.api {
+                Api::AnthropicMessages | Api::GoogleGenerate => {
+                    assert!(!body.to_string().contains("strict"), "{body}");
+                    continue;
+                }
+                Api::OpenaiChat => {
+                    body["tools"].as_array().unwrap().iter().map(|it| &it["function"]).collect()
+                }
+                Api::OpenaiResponses => body["tools"].as_array().unwrap().iter().collect(),
+            };
+            let unsaid = if entry.api == Api::OpenaiChat { Value::Null } else { false.into() };
+            let said = if is_strict { true.into() } else { unsaid.clone() };
+            assert_eq!(
+                tools,
+                [&tool_of(entry.api, &closed, said), &tool_of(entry.api, &open, unsaid),]
+            );
+        }
+    }
+    let openai = BuiltinProvider::find("openai").unwrap().entry();
+    assert_eq!(decoded(&request, &openai)["tools"][0]["function"]["strict"], true);
+}
+
+/// A tool on the wire, without what is null.
+fn tool_of(api: Api, schema: &Value, strict: Value) -> Value {
+    let mut tool = json!({"name": "Read", "description": "reads", "parameters": schema});
+    if api == Api::OpenaiResponses {
+        tool["type"] = "function".into();
+    }
+    if !strict.is_null() {
+        tool["strict"] = strict;
+    }
+    tool
+}
+
+/// SPEC M15
+#[test]
+fn googles_schemas_go_where_the_host_reads_them() {
+    let schema = json!({"type": "object", "additionalProperties": false,
+        "properties": {"p": {"$ref": "#/$defs/P"}}, "$defs": {"P": {"type": ["string", "null"]}}});
+    let mut request =
+        Request::new("m", [said(vec![ContentBlock::text("hi")])].into_iter().collect());
+    request.tools = Arc::new([read_tool(schema), read_tool(json!({}))]);
+    let plain = json!({"type": "object", "additionalProperties": false,
+        "properties": {"p": {"type": ["string", "null"]}}});
+    let declared =
+        |field: &str, schema: Value| json!({"name": "Read", "description": "reads", field: schema});
+    let openapi =
+        json!({"type": "object", "properties": {"p": {"type": "string", "nullable": true}}});
+    let empty = json!({"type": "object", "properties": {}});
+    for (form, expected) in [
+        (
+            SchemaForm::JsonSchema,
+            [declared("parametersJsonSchema", plain), declared("parametersJsonSchema", empty)],
+        ),
+        (
+            SchemaForm::OpenApi,
+            [declared("parameters", openapi), json!({"name": "Read", "description": "reads"})],
+        ),
+    ] {
+        let mut entry = ProviderEntry::new("host", Api::GoogleGenerate, "https://h/v1");
+        entry.compat.schema_form = form;
+        assert_eq!(decoded(&request, &entry)["tools"], json!([{"functionDeclarations": expected}]));
+    }
+}
+
+/// The time of a request's encoding, without what other processes took of it.
+fn time_of(request: &Request, entry: &ProviderEntry) -> Duration {
+    let time = || {
+        let start = Instant::now();
+        std::hint::black_box(encode_request(request, entry));
+        start.elapsed()
+    };
+    (0..2).map(|_| time()).min().unwrap()
+}
+
+/// SPEC M17, L16: eight times the history takes about eight times as long, not sixty-four; whether it
+/// is many turns, one turn with many calls, or much that the user said in a row.
+#[test]
+fn encoding_a_long_history_is_linear() {
+    /// How much slower than linear it may look on a machine that does other things as well.
+    const SLACK: u32 = 4;
+    let line = ContentBlock::text("x".repeat(500));
+    let turns = |count: usize| -> History {
+        (0..count).flat_map(|n| called(std::iter::once(format!("c{n}")), &line)).collect()
+    };
+    let wide =
+        |count: usize| called((0..count).map(|n| format!("c{n}")), &line).into_iter().collect();
+    let talk = |count: usize| (0..count).map(|_| said(vec![line.clone()])).collect();
+    let shapes: [&dyn Fn(usize) -> History; 3] = [&turns, &wide, &talk];
+    for (shape, history) in shapes.into_iter().enumerate() {
+        // The longer has a megabyte of text.
+        let requests = [250, 2000].map(|count| Request::new("m", history(count)));
+        for entry in entries() {
+            let [short, long] = requests.each_ref().map(|request| time_of(request, &entry));
+            assert!(long < short * 8 * SLACK, "shape {shape}, {}: {short:?}, {long:?}", entry.api);
         }
     }
 }

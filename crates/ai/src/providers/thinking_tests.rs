@@ -8,8 +8,9 @@ use crate::catalogue::ModelInfo;
 use crate::compat::ThinkingField;
 use crate::message::{ContentBlock, Message, ToolCall};
 use crate::provider_entry::ProviderEntry;
-use crate::request::Request;
+use crate::request::{Request, ToolSpec};
 use crate::thinking::ThinkingLevel::{self, High, Low, Off};
+use crate::tool_choice::ToolChoice;
 
 fn entry(api: Api, thinking: Value) -> ProviderEntry {
     let info = json!({"id": "m", "thinking": thinking, "max_output_tokens": 64_000});
@@ -154,6 +155,27 @@ fn a_budget_is_not_asked_for_in_the_middle_of_a_turn_that_began_without_thinking
         (turn("other", vec![thought(), call()]), false),
     ] {
         assert_eq!(told(&request, &entry).get("thinking").is_some(), is_asked);
+    }
+}
+
+#[test]
+fn a_call_that_is_demanded_leaves_no_room_to_think() {
+    let tools = || {
+        let input_schema = json!({"type": "object", "properties": {}});
+        [ToolSpec { name: "Read".into(), description: String::new(), input_schema }].into()
+    };
+    let no_off = json!({"form": "effort", "levels": {"high": "high"}});
+    for (choice, thinking, expected) in [
+        (ToolChoice::Auto, budget(), Some(json!({"type": "enabled", "budget_tokens": 27_904}))),
+        (ToolChoice::Required, budget(), Some(json!({"type": "disabled"}))),
+        (ToolChoice::Tool("Read".into()), budget(), Some(json!({"type": "disabled"}))),
+        (ToolChoice::Required, no_off, None),
+    ] {
+        let entry = entry(Api::AnthropicMessages, thinking);
+        let mut request = asks(High);
+        request.tools = tools();
+        request.tool_choice = choice.clone();
+        assert_eq!(encoded(&request, &entry).get("thinking"), expected.as_ref(), "{choice:?}");
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use crate::google_generate::call_mark::{fits, is_marked};
-use crate::google_generate::schema::check_schema;
+use crate::google_generate::schema::{check_references, check_schema};
 use crate::refusal::Refusal;
 
 type Checked = Result<(), Refusal>;
@@ -257,16 +257,26 @@ fn check_declaration<'v>(place: &str, declaration: &'v Value) -> Result<&'v str,
             check_schema(&place, schema)?;
             let is_object =
                 schema["type"].as_str().is_some_and(|kind| kind.eq_ignore_ascii_case("object"));
-            if is_object {
-                return Ok(name);
+            if !is_object {
+                return Err(Refusal::at(place, "schema should be of the type OBJECT"));
             }
-            Err(Refusal::at(place, "schema should be of the type OBJECT"))
+            if schema.get("properties").is_none() {
+                return Err(Refusal::at(
+                    format!("{place}.properties"),
+                    "should be non-empty for the type OBJECT",
+                ));
+            }
+            Ok(name)
         }
         (None, Some(schema)) if schema["type"] != "object" => Err(Refusal::at(
             format!("{place}.parametersJsonSchema"),
             "schema should be of the type 'object'",
         )),
-        (None, Some(_) | None) => Ok(name),
+        (None, Some(schema)) => {
+            check_references(&format!("{place}.parametersJsonSchema"), schema, schema)?;
+            Ok(name)
+        }
+        (None, None) => Ok(name),
     }
 }
 

@@ -57,7 +57,10 @@ pub(crate) fn check_schema(place: &str, schema: &Value) -> Result<(), Refusal> {
     if let Some(items) = schema.get("items") {
         check_schema(&format!("{place}.items"), items)?;
     }
-    check_properties(place, schema, kind.as_deref() == Some("OBJECT"))?;
+    check_properties(place, schema)?;
+    if schema.contains_key("anyOf") && schema.len() > 1 {
+        return Err(Refusal::at(place, "when using any_of, it must be the only field set"));
+    }
     match schema.get("anyOf") {
         None => Ok(()),
         Some(Value::Array(choices)) => choices
@@ -90,17 +93,14 @@ fn check_type(place: &str, schema: &Map<String, Value>) -> Result<Option<String>
     }
 }
 
-fn check_properties(
-    place: &str,
-    schema: &Map<String, Value>,
-    is_object: bool,
-) -> Result<(), Refusal> {
+/// An object without properties is open, but to have none is refused.
+fn check_properties(place: &str, schema: &Map<String, Value>) -> Result<(), Refusal> {
     let properties = match schema.get("properties") {
         Some(Value::Object(properties)) => Some(properties),
         None => None,
         Some(_) => return Err(Refusal::at(format!("{place}.properties"), "expected an object")),
     };
-    if is_object && properties.is_none_or(Map::is_empty) {
+    if properties.is_some_and(Map::is_empty) {
         return Err(Refusal::at(
             format!("{place}.properties"),
             "should be non-empty for the type OBJECT",
@@ -125,4 +125,28 @@ fn check_properties(
         }
     }
     Ok(())
+}
+
+/// Checks the references in a JSON Schema: nothing stands beside one, and it leads somewhere.
+pub(crate) fn check_references(place: &str, root: &Value, schema: &Value) -> Result<(), Refusal> {
+    match schema {
+        Value::Object(fields) => {
+            if let Some(Value::String(reference)) = fields.get("$ref") {
+                if fields.keys().any(|word| !word.starts_with('$')) {
+                    return Err(Refusal::at(place, "no other property may be set beside $ref"));
+                }
+                let target = reference.strip_prefix('#').and_then(|path| root.pointer(path));
+                if target.is_none() {
+                    return Err(Refusal::at(place, format!("reference {reference:?} not found")));
+                }
+            }
+            fields.iter().try_for_each(|(name, inner)| {
+                check_references(&format!("{place}.{name}"), root, inner)
+            })
+        }
+        Value::Array(items) => {
+            items.iter().try_for_each(|inner| check_references(place, root, inner))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
+    }
 }

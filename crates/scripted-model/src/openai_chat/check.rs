@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use crate::openai::{Checked, MAX_TOOLS, check_name, check_strict, check_text};
+use crate::openai::{Checked, MAX_TOOLS, check_name, check_schema, check_text, check_tool_choice};
 use crate::refusal::Refusal;
 
 /// Longest id of a call.
@@ -36,21 +36,25 @@ pub(crate) fn check_body(body: &Value) -> Checked {
     if body.get("temperature").is_some_and(|value| !in_range(value)) {
         return Err(Refusal::at("temperature", "expected a number from 0 to 2"));
     }
-    let has_tools = check_tools(body)?;
-    if !has_tools {
+    let tools = check_tools(body)?;
+    if tools.is_empty() {
         for name in ["tool_choice", "parallel_tool_calls"] {
             if body.contains_key(name) {
                 return Err(Refusal::at(name, "is only allowed when tools are specified"));
             }
         }
     }
+    if let Some(choice) = body.get("tool_choice") {
+        check_tool_choice(choice, &choice["function"]["name"], &tools)?;
+    }
     check_messages(body.get("messages"))
 }
 
-/// Whether there are tools.
-fn check_tools(body: &Map<String, Value>) -> Result<bool, Refusal> {
+/// The names of the functions that are offered.
+fn check_tools(body: &Map<String, Value>) -> Result<HashSet<&str>, Refusal> {
+    let mut names = HashSet::new();
     let Some(tools) = body.get("tools") else {
-        return Ok(false);
+        return Ok(names);
     };
     let Value::Array(tools) = tools else {
         return Err(Refusal::at("tools", "expected an array"));
@@ -58,7 +62,6 @@ fn check_tools(body: &Map<String, Value>) -> Result<bool, Refusal> {
     if tools.is_empty() || tools.len() > MAX_TOOLS {
         return Err(Refusal::at("tools", format!("expected from 1 to {MAX_TOOLS} tools")));
     }
-    let mut names = HashSet::new();
     for (index, tool) in tools.iter().enumerate() {
         let place = format!("tools[{index}]");
         if tool["type"] != "function" {
@@ -78,14 +81,10 @@ fn check_tools(body: &Map<String, Value>) -> Result<bool, Refusal> {
         match function.get("parameters") {
             None if is_strict => return Err(Refusal::at(place, "required in strict mode")),
             None => {}
-            Some(schema) if schema["type"] != "object" => {
-                return Err(Refusal::at(place, "schema must be of type 'object'"));
-            }
-            Some(schema) if is_strict => check_strict(&place, schema)?,
-            Some(_) => {}
+            Some(schema) => check_schema(&place, schema, is_strict)?,
         }
     }
-    Ok(true)
+    Ok(names)
 }
 
 fn check_messages(messages: Option<&Value>) -> Checked {

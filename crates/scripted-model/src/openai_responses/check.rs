@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use crate::openai::{Checked, MAX_TOOLS, check_name, check_strict, check_text};
+use crate::openai::{Checked, MAX_TOOLS, check_name, check_schema, check_text, check_tool_choice};
 use crate::openai_responses::item_id::is_behind_reasoning;
 use crate::refusal::Refusal;
 use crate::signature::is_forged;
@@ -195,17 +195,16 @@ fn check_tools(body: &Map<String, Value>) -> Checked {
         }
         let place = format!("{place}.parameters");
         match tool.get("parameters") {
-            Some(schema) if schema["type"] != "object" => {
-                return Err(Refusal::at(place, "schema must be of type 'object'"));
+            Some(schema) => {
+                check_schema(&place, schema, tool.get("strict") == Some(&Value::Bool(true)))?;
             }
-            Some(schema) if tool.get("strict") == Some(&Value::Bool(true)) => {
-                check_strict(&place, schema)?;
-            }
-            Some(_) => {}
             None => return Err(Refusal::at(place, "is required")),
         }
     }
-    Ok(())
+    match body.get("tool_choice") {
+        Some(choice) => check_tool_choice(choice, &choice["name"], &names),
+        None => Ok(()),
+    }
 }
 
 /// What the items so far have said.

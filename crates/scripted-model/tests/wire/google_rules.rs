@@ -203,8 +203,30 @@ async fn google_refuses_bodies() {
                 &format!("{inner}.enum: expected strings, and only for the type STRING"),
             ),
             (
-                property(json!({"type": "object"})),
+                property(json!({"type": "object", "properties": {}})),
                 &format!("{inner}.properties: should be non-empty for the type OBJECT"),
+            ),
+            (
+                parameters(json!({"type": "object"})),
+                &format!("{schema}.properties: should be non-empty for the type OBJECT"),
+            ),
+            (
+                property(json!({"anyOf": [{"type": "string"}, {"type": "null"}], "title": "t"})),
+                &format!("{inner}: when using any_of, it must be the only field set"),
+            ),
+            (
+                function(json!({"name": "n", "parametersJsonSchema": {"type": "object",
+                    "properties": {"p": {"$ref": "#/$defs/P", "title": "t"}}, "$defs": {"P": {}}}})),
+                &format!(
+                    "{at}.parametersJsonSchema.properties.p: no other property may be set beside $ref"
+                ),
+            ),
+            (
+                function(json!({"name": "n", "parametersJsonSchema": {"type": "object",
+                    "properties": {"p": {"$ref": "#/$defs/P"}}}})),
+                &format!(
+                    "{at}.parametersJsonSchema.properties.p: reference \"#/$defs/P\" not found"
+                ),
             ),
             (
                 parameters(json!({"type": "OBJECT", "properties": {"p": {"type": "STRING"}},
@@ -413,8 +435,10 @@ async fn google_accepts() {
                     {"name": "_n", "parameters": {"type": "object", "required": ["a"],
                         "properties": {
                             "a": {"type": "array", "items": {"type": "string", "enum": ["x"]}},
-                            "b": {"anyOf": [{"type": "INTEGER"}, {"type": "NULL"}],
-                                "description": "d"}}}},
+                            "b": {"anyOf": [{"type": "INTEGER"}, {"type": "NULL"}]},
+                            "c": {"type": "OBJECT", "description": "open"}}}},
+                    {"name": "r", "parametersJsonSchema": {"type": "object",
+                        "properties": {"p": {"$ref": "#/$defs/P"}}, "$defs": {"P": {}}}},
                 ]}, {"googleSearch": {}}],
                 "toolConfig": {"functionCallingConfig":
                     {"mode": "ANY", "allowedFunctionNames": ["now"]}},

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod client;
+mod encoded;
 mod faults;
 mod gates;
 mod google_rules;

@@ -103,6 +103,14 @@ async fn responses_refuses_bodies() {
                 responses(json!({"tool_choice": "required"})),
                 "tool_choice: is only allowed when tools are specified",
             ),
+            (
+                but(tool(json!({})), "tool_choice", json!({"type": "function", "name": "Nope"})),
+                "tool_choice: tool choice \"Nope\" not found in 'tools'",
+            ),
+            (
+                but(tool(json!({})), "tool_choice", json!("any")),
+                "tool_choice: expected auto, none, required or one of the tools",
+            ),
             (tool(json!({"type": null})), "tools[0].type: is required"),
             // Chat's shape.
             (tool(json!({"function": {}})), "tools[0].function: unknown parameter"),
@@ -134,7 +142,12 @@ async fn responses_refuses_bodies() {
         ],
     )
     .await;
-    check_accepted(RESPONSES, &[tool(closed(json!(["p"])))]).await;
+    let named = json!({"type": "function", "name": "Read"});
+    check_accepted(
+        RESPONSES,
+        &[tool(closed(json!(["p"]))), but(tool(json!({})), "tool_choice", named)],
+    )
+    .await;
 }
 
 #[tokio::test]

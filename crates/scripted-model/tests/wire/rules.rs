@@ -383,6 +383,16 @@ async fn chat_refuses() {
         chat_after_hi(&[json!({"role": "assistant", "tool_calls": calls}), tool("a")])
     };
     let parameters = "tools[0].function.parameters";
+    let strict = |property: Value| {
+        let parameters = json!({"type": "object", "additionalProperties": false,
+            "required": ["p"], "properties": {"p": property}});
+        function(json!({"name": "n", "strict": true, "parameters": parameters}))
+    };
+    let chose = |choice: Value| {
+        let mut body = function(json!({"name": "n"}));
+        body["tool_choice"] = choice;
+        body
+    };
     check_refused(
         CHAT,
         &[
@@ -510,6 +520,51 @@ async fn chat_refuses() {
                     "properties": {"p": {"type": "string"}}}})),
                 &format!("{parameters}: strict mode requires every property, \"p\" is not required"),
             ),
+            (
+                function(json!({"name": "n", "parameters": {"type": "object", "anyOf": []}})),
+                &format!("{parameters}: \"anyOf\" is not permitted at the top level"),
+            ),
+            (
+                strict(json!({"type": "string", "default": "x"})),
+                &format!("{parameters}.p: \"default\" is not permitted in strict mode"),
+            ),
+            (
+                strict(json!({"enum": ["x"]})),
+                &format!("{parameters}.p: schema must have a 'type' in strict mode"),
+            ),
+            (
+                strict(json!({"$ref": "#", "description": "d"})),
+                &format!("{parameters}.p: $ref cannot have keywords beside it in strict mode"),
+            ),
+            (
+                strict(json!({"type": ["object", "null"], "properties": {}})),
+                &format!("{parameters}.p: additionalProperties must be false in strict mode"),
+            ),
+            (
+                strict(json!({"type": "array"})),
+                &format!("{parameters}.p: array schema missing items"),
+            ),
+            (
+                chose(json!({"type": "function", "function": {"name": "m"}})),
+                "tool_choice: tool choice \"m\" not found in 'tools'",
+            ),
+            // The shape of Responses.
+            (
+                chose(json!({"type": "function", "name": "n"})),
+                "tool_choice: tool choice \"\" not found in 'tools'",
+            ),
+            (
+                chose(json!("any")),
+                "tool_choice: expected auto, none, required or one of the tools",
+            ),
+        ],
+    )
+    .await;
+    check_accepted(
+        CHAT,
+        &[
+            strict(json!({"anyOf": [{"type": "array", "items": {"$ref": "#"}}, {"type": "null"}]})),
+            chose(json!({"type": "function", "function": {"name": "n"}})),
         ],
     )
     .await;

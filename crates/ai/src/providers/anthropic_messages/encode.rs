@@ -11,9 +11,11 @@ use serde_json::{Map, Value};
 use crate::message::{AssistantMessage, ContentBlock, Message, ToolCall, ToolResultMessage};
 use crate::provider_entry::ProviderEntry;
 use crate::providers::to_json;
-use crate::replay::{IMAGE_NOTE, Maker, NO_OUTPUT, is_sendable, plain_schema};
+use crate::replay::{IMAGE_NOTE, Maker, NO_OUTPUT, is_sendable, volatile_text};
 use crate::request::Request;
+use crate::schema_form::required_tool_schema;
 use crate::thinking::{LevelValue, ThinkingLevel, ThinkingPlan};
+use crate::tool_choice::{ToolChoice, choice_to_send};
 use crate::tool_names::{ToolIds, wire_name};
 
 /// The cap on output tokens, which the API requires, where nobody set one: what current models can
@@ -42,7 +44,7 @@ pub(crate) fn encode(request: &Request, entry: &ProviderEntry) -> Vec<u8> {
         .map(|tool| Tool {
             name: wire_name(&tool.name),
             description: &tool.description,
-            input_schema: plain_schema(&tool.input_schema),
+            input_schema: required_tool_schema(&tool.input_schema, entry.compat.schema_form),
             cache_control: None,
         })
         .collect();
@@ -50,21 +52,26 @@ pub(crate) fn encode(request: &Request, entry: &ProviderEntry) -> Vec<u8> {
     if is_sendable(&request.system_prompt) {
         system.push(Content::Text { text: &request.system_prompt }.into());
     }
-    let mut messages = Conversation::of(request, entry).messages;
+    let mut conversation = Conversation::of(request, entry);
     if caching {
         if let Some(tool) = tools.last_mut() {
             tool.cache_control = Some(EPHEMERAL);
         }
         mark(&mut system);
-        messages
+        conversation
+            .messages
             .iter_mut()
             .rev()
             .filter(|message| message.role == Role::User)
             .take(CACHED_USER_MESSAGES)
             .for_each(|message| mark(&mut message.content));
     }
+    // Behind the marks: what is cached ends before it.
+    if let Some(text) = volatile_text(request) {
+        conversation.append(Role::User, vec![Content::Text { text }.into()]);
+    }
     let max_tokens = max_tokens(request, entry);
-    let (thinking, output_config) = thinking(request, entry, max_tokens, &messages);
+    let (thinking, output_config) = thinking(request, entry, max_tokens, &conversation.messages);
     // While it thinks, a model takes no temperature but its own.
     let is_thinking = thinking.as_ref().is_some_and(WireThinking::is_on);
     to_json(&Body {
@@ -74,9 +81,10 @@ pub(crate) fn encode(request: &Request, entry: &ProviderEntry) -> Vec<u8> {
         temperature: entry.temperature(request).filter(|_| !is_thinking),
         thinking,
         output_config,
+        tool_choice: choice_to_send(request, entry).and_then(wire_choice),
         tools,
         system,
-        messages,
+        messages: conversation.messages,
     })
 }
 
@@ -95,9 +103,16 @@ fn thinking(
     max_tokens: u32,
     messages: &[WireMessage<'_>],
 ) -> (Option<WireThinking>, Option<OutputConfig>) {
-    let plan = request.thinking.map(|level| ThinkingPlan::new(level, entry, &request.model));
+    // A call that is demanded leaves no room to think.
+    let is_forced = match choice_to_send(request, entry) {
+        Some(ToolChoice::Required | ToolChoice::Tool(_)) => true,
+        Some(ToolChoice::Auto | ToolChoice::None) | None => false,
+    };
+    let wanted = request.thinking.map(|level| if is_forced { ThinkingLevel::Off } else { level });
+    let plan = wanted.map(|level| ThinkingPlan::new(level, entry, &request.model));
     let Some((level, value)) = plan.and_then(|plan| plan.level) else { return (None, None) };
     match value {
+        _ if is_forced && level > ThinkingLevel::Off => (None, None),
         // Some models have a word of their own for it.
         LevelValue::Effort(word) if level == ThinkingLevel::Off => {
             (Some(WireThinking::Off { r#type: word }), None)
@@ -130,6 +145,15 @@ fn goes_on_without_thinking(messages: &[WireMessage<'_>]) -> bool {
         )
 }
 
+fn wire_choice(choice: &ToolChoice) -> Option<WireChoice> {
+    match choice {
+        ToolChoice::Auto => None,
+        ToolChoice::None => Some(WireChoice::None),
+        ToolChoice::Required => Some(WireChoice::Any),
+        ToolChoice::Tool(name) => Some(WireChoice::Tool { name: wire_name(name) }),
+    }
+}
+
 fn mark(blocks: &mut [Block<'_>]) {
     if let Some(block) = blocks.last_mut() {
         block.cache_control = Some(EPHEMERAL);
@@ -147,6 +171,8 @@ struct Body<'a> {
     thinking: Option<WireThinking>,
     #[serde(skip_serializing_if = "Option::is_none")]
     output_config: Option<OutputConfig>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<WireChoice>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -189,6 +215,14 @@ struct Tool<'a> {
     input_schema: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_control: Option<CacheControl>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum WireChoice {
+    None,
+    Any,
+    Tool { name: String },
 }
 
 #[derive(Clone, Copy, Serialize)]
@@ -271,6 +305,8 @@ struct Conversation<'a> {
     sends_images: bool,
     ids: ToolIds,
     messages: Vec<WireMessage<'a>>,
+    /// How many results stand at the head of the last message.
+    results: usize,
 }
 
 impl<'a> Conversation<'a> {
@@ -281,6 +317,7 @@ impl<'a> Conversation<'a> {
             sends_images: entry.sends_images(&request.model),
             ids: ToolIds::new(entry.compat.tool_ids),
             messages: Vec::new(),
+            results: 0,
         };
         for message in &request.messages {
             match &**message {
@@ -305,7 +342,10 @@ impl<'a> Conversation<'a> {
         }
         match self.messages.last_mut() {
             Some(last) if last.role == role => last.content.extend(blocks),
-            Some(_) | None => self.messages.push(WireMessage { role, content: blocks }),
+            Some(_) | None => {
+                self.messages.push(WireMessage { role, content: blocks });
+                self.results = 0;
+            }
         }
     }
 
@@ -321,18 +361,13 @@ impl<'a> Conversation<'a> {
             is_error: result.is_error,
         });
         match self.messages.last_mut() {
-            Some(last) if last.role == Role::User => {
-                let results = last
-                    .content
-                    .iter()
-                    .take_while(|block| matches!(block.content, Content::ToolResult { .. }))
-                    .count();
-                last.content.insert(results, block);
-            }
+            Some(last) if last.role == Role::User => last.content.insert(self.results, block),
             Some(_) | None => {
                 self.messages.push(WireMessage { role: Role::User, content: vec![block] });
+                self.results = 0;
             }
         }
+        self.results += 1;
     }
 
     /// What a user or a tool can say: text and images.

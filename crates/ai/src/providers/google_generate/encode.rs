@@ -8,12 +8,15 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::METADATA;
+use crate::compat::SchemaForm;
 use crate::message::{AssistantMessage, ContentBlock, Message, ToolCall, ToolResultMessage};
 use crate::provider_entry::ProviderEntry;
 use crate::providers::to_json;
-use crate::replay::{IMAGE_NOTE, Maker, is_sendable, plain_schema, result_text};
+use crate::replay::{IMAGE_NOTE, Maker, is_sendable, result_text, volatile_text};
 use crate::request::Request;
+use crate::schema_form::tool_schema;
 use crate::thinking::{LevelValue, ThinkingLevel, ThinkingPlan};
+use crate::tool_choice::{ToolChoice, choice_to_send};
 use crate::tool_names::{ToolIds, wire_name};
 
 /// Stands before an answer that nobody asked for: a conversation has to begin with the user.
@@ -30,10 +33,20 @@ pub(crate) fn encode(request: &Request, entry: &ProviderEntry) -> Vec<u8> {
     let functions: Vec<Function<'_>> = request
         .tools
         .iter()
-        .map(|tool| Function {
-            name: wire_name(&tool.name),
-            description: &tool.description,
-            parameters_json_schema: plain_schema(&tool.input_schema),
+        .map(|tool| {
+            let (parameters, parameters_json_schema) = match entry.compat.schema_form {
+                SchemaForm::OpenApi => (tool_schema(&tool.input_schema, SchemaForm::OpenApi), None),
+                // The API takes references here and there, with nothing beside them, and no circles.
+                SchemaForm::JsonSchema | SchemaForm::NoReferences | SchemaForm::Grammar => {
+                    (None, tool_schema(&tool.input_schema, SchemaForm::NoReferences))
+                }
+            };
+            Function {
+                name: wire_name(&tool.name),
+                description: &tool.description,
+                parameters,
+                parameters_json_schema,
+            }
         })
         .collect();
     let config = GenerationConfig {
@@ -41,6 +54,10 @@ pub(crate) fn encode(request: &Request, entry: &ProviderEntry) -> Vec<u8> {
         temperature: entry.temperature(request),
         thinking_config: thinking_config(request, entry),
     };
+    let mut conversation = Conversation::of(request, entry);
+    if let Some(text) = volatile_text(request) {
+        conversation.append(Role::User, vec![Part::from(Data::Text(text))]);
+    }
     let system = Some(&*request.system_prompt).filter(|text| is_sendable(text));
     to_json(&Body {
         system_instruction: system
@@ -50,9 +67,22 @@ pub(crate) fn encode(request: &Request, entry: &ProviderEntry) -> Vec<u8> {
         } else {
             vec![Tools { function_declarations: functions }]
         },
-        contents: Conversation::of(request, entry).contents,
+        tool_config: choice_to_send(request, entry)
+            .and_then(calling_config)
+            .map(|function_calling_config| ToolConfig { function_calling_config }),
+        contents: conversation.contents,
         generation_config: (config != GenerationConfig::default()).then_some(config),
     })
+}
+
+fn calling_config(choice: &ToolChoice) -> Option<CallingConfig> {
+    let (mode, allowed_function_names) = match choice {
+        ToolChoice::Auto => return None,
+        ToolChoice::None => ("NONE", None),
+        ToolChoice::Required => ("ANY", None),
+        ToolChoice::Tool(name) => ("ANY", Some([wire_name(name)])),
+    };
+    Some(CallingConfig { mode, allowed_function_names })
 }
 
 #[derive(Serialize)]
@@ -62,6 +92,8 @@ struct Body<'a> {
     system_instruction: Option<Instruction<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tools<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_config: Option<ToolConfig>,
     contents: Vec<Content<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     generation_config: Option<GenerationConfig>,
@@ -84,8 +116,26 @@ struct Function<'a> {
     name: String,
     #[serde(skip_serializing_if = "str::is_empty")]
     description: &'a str,
-    /// A whole JSON Schema, unlike `parameters`, which takes a dialect of it.
-    parameters_json_schema: Value,
+    /// A dialect of JSON Schema, and the only one of the two that older models know.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameters: Option<Value>,
+    /// A whole JSON Schema.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameters_json_schema: Option<Value>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ToolConfig {
+    function_calling_config: CallingConfig,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CallingConfig {
+    mode: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allowed_function_names: Option<[String; 1]>,
 }
 
 #[derive(Default, PartialEq, Serialize)]
@@ -190,6 +240,8 @@ struct Conversation<'a> {
     sends_images: bool,
     ids: ToolIds,
     contents: Vec<Content<'a>>,
+    /// How many results stand at the head of the last content.
+    results: usize,
 }
 
 impl<'a> Conversation<'a> {
@@ -200,6 +252,7 @@ impl<'a> Conversation<'a> {
             sends_images: entry.sends_images(&request.model),
             ids: ToolIds::new(entry.compat.tool_ids),
             contents: Vec::new(),
+            results: 0,
         };
         for message in &request.messages {
             match &**message {
@@ -228,7 +281,10 @@ impl<'a> Conversation<'a> {
         }
         match self.contents.last_mut() {
             Some(last) if last.role == role => last.parts.extend(parts),
-            Some(_) | None => self.contents.push(Content { role, parts }),
+            Some(_) | None => {
+                self.contents.push(Content { role, parts });
+                self.results = 0;
+            }
         }
     }
 
@@ -253,19 +309,16 @@ impl<'a> Conversation<'a> {
         });
         match self.contents.last_mut() {
             Some(last) if last.role == Role::User => {
-                let results = last
-                    .parts
-                    .iter()
-                    .take_while(|part| matches!(part.data, Data::FunctionResponse { .. }))
-                    .count();
-                last.parts.insert(results, response);
+                last.parts.insert(self.results, response);
                 last.parts.extend(images);
             }
             Some(_) | None => {
                 let parts = std::iter::once(response).chain(images).collect();
                 self.contents.push(Content { role: Role::User, parts });
+                self.results = 0;
             }
         }
+        self.results += 1;
     }
 
     /// What a user or a tool can say: text and images.

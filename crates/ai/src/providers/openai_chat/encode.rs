@@ -11,10 +11,12 @@ use crate::message::{AssistantMessage, ContentBlock, Message, ToolCall, ToolResu
 use crate::provider_entry::ProviderEntry;
 use crate::providers::{json_text, to_json};
 use crate::replay::{
-    IMAGE_NOTE, IMAGES_HEAD, Maker, PARAGRAPH, is_sendable, plain_schema, result_text,
+    IMAGE_NOTE, IMAGES_HEAD, Maker, PARAGRAPH, is_sendable, result_text, volatile_text,
 };
-use crate::request::Request;
+use crate::request::{Request, ToolSpec};
+use crate::schema_form::{allows_strict, tool_schema};
 use crate::thinking::{LevelValue, ThinkingLevel, ThinkingPlan};
+use crate::tool_choice::{ToolChoice, choice_to_send};
 use crate::tool_names::{ToolIds, wire_name};
 
 /// Sent as reasoning where a host requires some and the message has none, such as one of another
@@ -28,6 +30,10 @@ pub(crate) fn encode(request: &Request, entry: &ProviderEntry) -> Vec<u8> {
         MaxTokensField::MaxTokens => (cap, None),
         MaxTokensField::MaxCompletionTokens => (None, cap),
     };
+    let mut conversation = Conversation::of(request, entry);
+    if let Some(text) = volatile_text(request) {
+        conversation.append_user(vec![Part::Text { text }]);
+    }
     to_json(&Body {
         model: &request.model,
         stream: true,
@@ -37,20 +43,30 @@ pub(crate) fn encode(request: &Request, entry: &ProviderEntry) -> Vec<u8> {
         max_completion_tokens,
         temperature: entry.temperature(request),
         thinking: thinking(request, entry),
-        tools: request
-            .tools
-            .iter()
-            .map(|tool| Tool {
-                r#type: "function",
-                function: Function {
-                    name: wire_name(&tool.name),
-                    description: &tool.description,
-                    parameters: plain_schema(&tool.input_schema),
-                },
-            })
-            .collect(),
-        messages: Conversation::of(request, entry).messages,
+        tool_choice: choice_to_send(request, entry).and_then(wire_choice),
+        tools: request.tools.iter().map(|tool| wire_tool(tool, entry)).collect(),
+        messages: conversation.messages,
     })
+}
+
+fn wire_tool<'a>(tool: &'a ToolSpec, entry: &ProviderEntry) -> Tool<'a> {
+    let parameters = tool_schema(&tool.input_schema, entry.compat.schema_form);
+    let strict = entry.compat.strict_tools && parameters.as_ref().is_some_and(allows_strict);
+    let name = wire_name(&tool.name);
+    let description = &*tool.description;
+    Tool { r#type: "function", function: Function { name, description, parameters, strict } }
+}
+
+fn wire_choice(choice: &ToolChoice) -> Option<WireChoice> {
+    match choice {
+        ToolChoice::Auto => None,
+        ToolChoice::None => Some(WireChoice::Word("none")),
+        ToolChoice::Required => Some(WireChoice::Word("required")),
+        ToolChoice::Tool(name) => {
+            let function = ChosenFunction { name: wire_name(name) };
+            Some(WireChoice::Tool { r#type: "function", function })
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -67,6 +83,8 @@ struct Body<'a> {
     temperature: Option<f64>,
     #[serde(flatten)]
     thinking: WireThinking,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<WireChoice>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
     messages: Vec<WireMessage<'a>>,
@@ -153,7 +171,23 @@ struct Function<'a> {
     name: String,
     #[serde(skip_serializing_if = "str::is_empty")]
     description: &'a str,
-    parameters: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameters: Option<Value>,
+    /// Only said where it is on: most hosts do not know it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    strict: bool,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum WireChoice {
+    Word(&'static str),
+    Tool { r#type: &'static str, function: ChosenFunction },
+}
+
+#[derive(Serialize)]
+struct ChosenFunction {
+    name: String,
 }
 
 #[derive(Serialize)]

@@ -11,9 +11,11 @@ use crate::catalogue::ModelInfo;
 use crate::message::{AssistantMessage, ContentBlock, Message, ToolCall, ToolResultMessage};
 use crate::provider_entry::ProviderEntry;
 use crate::providers::{json_text, to_json};
-use crate::replay::{IMAGE_NOTE, IMAGES_HEAD, Maker, is_sendable, plain_schema, result_text};
-use crate::request::Request;
+use crate::replay::{IMAGE_NOTE, IMAGES_HEAD, Maker, is_sendable, result_text, volatile_text};
+use crate::request::{Request, ToolSpec};
+use crate::schema_form::{allows_strict, required_tool_schema};
 use crate::thinking::{LevelValue, ThinkingLevel, ThinkingPlan};
+use crate::tool_choice::{ToolChoice, choice_to_send};
 use crate::tool_names::{ToolIds, wire_name};
 
 /// Without this, reasoning of a response that is not stored could not go back to its model.
@@ -23,6 +25,10 @@ const ENCRYPTED_REASONING: &str = "reasoning.encrypted_content";
 pub(crate) fn encode(request: &Request, entry: &ProviderEntry) -> Vec<u8> {
     let thinks = entry.model(&request.model).and_then(ModelInfo::thinks);
     let may_reason = !entry.compat.no_encrypted_reasoning && thinks != Some(false);
+    let mut conversation = Conversation::of(request, entry);
+    if let Some(text) = volatile_text(request) {
+        conversation.append_user(vec![Part::InputText { text }]);
+    }
     to_json(&Body {
         model: &request.model,
         stream: true,
@@ -32,19 +38,32 @@ pub(crate) fn encode(request: &Request, entry: &ProviderEntry) -> Vec<u8> {
         max_output_tokens: entry.output_cap(request),
         temperature: entry.temperature(request),
         instructions: is_sendable(&request.system_prompt).then_some(&*request.system_prompt),
-        tools: request
-            .tools
-            .iter()
-            .map(|tool| Tool {
-                r#type: "function",
-                name: wire_name(&tool.name),
-                description: &tool.description,
-                parameters: plain_schema(&tool.input_schema),
-                strict: false,
-            })
-            .collect(),
-        input: Conversation::of(request, entry).items,
+        tool_choice: choice_to_send(request, entry).and_then(wire_choice),
+        tools: request.tools.iter().map(|tool| wire_tool(tool, entry)).collect(),
+        input: conversation.items,
     })
+}
+
+fn wire_tool<'a>(tool: &'a ToolSpec, entry: &ProviderEntry) -> Tool<'a> {
+    let parameters = required_tool_schema(&tool.input_schema, entry.compat.schema_form);
+    Tool {
+        r#type: "function",
+        name: wire_name(&tool.name),
+        description: &tool.description,
+        strict: entry.compat.strict_tools && allows_strict(&parameters),
+        parameters,
+    }
+}
+
+fn wire_choice(choice: &ToolChoice) -> Option<WireChoice> {
+    match choice {
+        ToolChoice::Auto => None,
+        ToolChoice::None => Some(WireChoice::Word("none")),
+        ToolChoice::Required => Some(WireChoice::Word("required")),
+        ToolChoice::Tool(name) => {
+            Some(WireChoice::Tool { r#type: "function", name: wire_name(name) })
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -62,6 +81,8 @@ struct Body<'a> {
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     instructions: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<WireChoice>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
     input: Vec<Item<'a>>,
@@ -94,8 +115,15 @@ struct Tool<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     description: &'a str,
     parameters: Value,
-    /// Strict schemas allow no optional property, which tools have. It is on where nothing is said.
+    /// Always said: it is on where nothing is said, and refused for a schema that does not allow it.
     strict: bool,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum WireChoice {
+    Word(&'static str),
+    Tool { r#type: &'static str, name: String },
 }
 
 #[derive(Serialize)]
