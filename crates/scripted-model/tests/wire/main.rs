@@ -6,6 +6,7 @@ mod client;
 mod faults;
 mod gates;
 mod google_rules;
+mod host_rules;
 mod playing;
 mod responses_rules;
 mod rules;
