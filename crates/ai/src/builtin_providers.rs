@@ -4,7 +4,7 @@
 //! Reading those variables is the caller's business.
 
 use crate::api::Api;
-use crate::compat::{Compat, MaxTokensField, ReasoningReplay, SystemRole, ToolIdForm};
+use crate::compat::{Compat, ImageTypes, MaxTokensField, ReasoningReplay, SystemRole, ToolIdForm};
 use crate::provider_entry::{KeyNeed, ProviderEntry};
 
 /// A provider that needs no configuration but its key.
@@ -67,7 +67,8 @@ pub const BUILTIN_PROVIDERS: &[BuiltinProvider] = &[
         base_url_variable: "DEEPSEEK_BASE_URL",
         key_need: KeyNeed::Required,
         dialect: |compat| {
-            compat.reasoning_replay = ReasoningReplay::WithToolCalls;
+            // Asked for with every answer of a turn that made calls, and ignored with others.
+            compat.reasoning_replay = ReasoningReplay::Always;
             compat.text_only = true;
         },
     },
@@ -98,7 +99,10 @@ pub const BUILTIN_PROVIDERS: &[BuiltinProvider] = &[
         key_variables: &["XAI_API_KEY"],
         base_url_variable: "XAI_BASE_URL",
         key_need: KeyNeed::Required,
-        dialect: |compat| compat.reasoning_beside_output = true,
+        dialect: |compat| {
+            compat.reasoning_beside_output = true;
+            compat.image_types = ImageTypes::PngAndJpeg;
+        },
     },
     BuiltinProvider {
         name: "mistral",
@@ -110,6 +114,7 @@ pub const BUILTIN_PROVIDERS: &[BuiltinProvider] = &[
         dialect: |compat| {
             compat.tool_ids = ToolIdForm::NineAlphanumerics;
             compat.no_stream_options = true;
+            compat.no_user_after_result = true;
         },
     },
     BuiltinProvider {
@@ -187,6 +192,7 @@ pub const BUILTIN_PROVIDERS: &[BuiltinProvider] = &[
         key_need: KeyNeed::Required,
         dialect: |compat| {
             compat.no_stream_options = true;
+            compat.no_user_after_result = true;
         },
     },
     local("ollama", "http://127.0.0.1:11434/v1", &["OLLAMA_API_KEY"], "OLLAMA_BASE_URL"),
@@ -195,7 +201,8 @@ pub const BUILTIN_PROVIDERS: &[BuiltinProvider] = &[
     local("llamacpp", "http://127.0.0.1:8080/v1", &["LLAMACPP_API_KEY"], "LLAMACPP_BASE_URL"),
 ];
 
-/// A server on the own machine: no key needed, and models that may write their thinking as tags.
+/// A server on the own machine: no key needed, and chat templates of any model, of which some
+/// want an answer between a tool's result and what the user says.
 const fn local(
     name: &'static str,
     base_url: &'static str,
@@ -209,7 +216,7 @@ const fn local(
         key_variables,
         base_url_variable,
         key_need: KeyNeed::Optional,
-        dialect: |_| {},
+        dialect: |compat| compat.no_user_after_result = true,
     }
 }
 

@@ -33,6 +33,11 @@ pub struct Compat {
     pub no_cache_control: bool,
     /// The model reads text only: images are replaced by a note that says so.
     pub text_only: bool,
+    /// Which images the model reads, if it reads any; others are replaced by a note.
+    pub image_types: ImageTypes,
+    /// The host, or a chat template of its models, refuses what the user says right behind a tool's
+    /// result (Chat Completions): a few words of the assistant are put between.
+    pub no_user_after_result: bool,
 }
 
 impl Compat {
@@ -75,6 +80,18 @@ pub enum ReasoningReplay {
     WithToolCalls,
     /// With every message.
     Always,
+}
+
+/// Types of images, as far as hosts of one API differ in them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ImageTypes {
+    /// What the API names: PNG, JPEG and WebP everywhere, GIF but for Google's, which takes HEIC and
+    /// HEIF instead.
+    #[default]
+    OfApi,
+    /// PNG and JPEG alone.
+    PngAndJpeg,
 }
 
 /// The form of tool call ids that a host accepts.

@@ -48,7 +48,7 @@ pub use api::{Api, UnknownApi};
 pub use api_key::ApiKey;
 pub use assembler::Assembler;
 pub use builtin_providers::{BUILTIN_PROVIDERS, BuiltinProvider};
-pub use compat::{Compat, MaxTokensField, ReasoningReplay, SystemRole, ToolIdForm};
+pub use compat::{Compat, ImageTypes, MaxTokensField, ReasoningReplay, SystemRole, ToolIdForm};
 pub use decode::{DecodeOptions, Framing, StreamDecoder, UnknownFraming};
 pub use encode::encode_request;
 pub use error::{ErrorKind, ProviderError};

@@ -196,6 +196,7 @@ impl Provider for HttpProvider {
     }
 
     fn stream(&self, request: Request) -> ModelStream {
+        let fold = Assembler::new(MessageId::random(), Timestamp::now()).asking(&request.model);
         // Boxed, because it is moved in and out of a future for each event.
         let exchange = Box::new(Exchange {
             entry: Arc::clone(&self.entry),
@@ -208,10 +209,7 @@ impl Provider for HttpProvider {
             decoded: Vec::new(),
             state: State::Unsent(request),
         });
-        EventStream::new(
-            futures::stream::unfold(exchange, Exchange::next),
-            Assembler::new(MessageId::random(), Timestamp::now()),
-        )
+        EventStream::new(futures::stream::unfold(exchange, Exchange::next), fold)
     }
 }
 

@@ -101,6 +101,7 @@ fn exchange() -> impl Strategy<Value = Vec<Message>> {
                     provider: provider.into(),
                     api: api.into(),
                     model: model.into(),
+                    asked_model: None,
                     usage: Usage::default(),
                     stop_reason: if failed { StopReason::Error } else { StopReason::Stop },
                     stop_raw: None,

@@ -4,6 +4,8 @@
 //! all results of one answer stand together at the head of the content behind it, and newer models
 //! refuse an answer's calls if the first of them has no signature.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -11,12 +13,9 @@ use super::METADATA;
 use crate::message::{AssistantMessage, ContentBlock, Message, ToolCall, ToolResultMessage};
 use crate::provider_entry::ProviderEntry;
 use crate::providers::to_json;
-use crate::replay::{IMAGE_NOTE, Maker, is_sendable, plain_schema, result_text};
+use crate::replay::{Maker, NO_QUESTION, image_type, is_sendable, plain_schema, result_text};
 use crate::request::Request;
 use crate::tool_names::{ToolIds, wire_name};
-
-/// Stands before an answer that nobody asked for: a conversation has to begin with the user.
-const NO_QUESTION: &str = "(no text)";
 
 /// What the API takes in place of a signature for calls that another model made.
 const FOREIGN_SIGNATURE: &str = "skip_thought_signature_validator";
@@ -159,6 +158,8 @@ struct Conversation<'a> {
     entry: &'a ProviderEntry,
     model: &'a str,
     ids: ToolIds,
+    /// The names of the last answer's calls by their ids as sent: a response has its call's name.
+    names: HashMap<String, String>,
     contents: Vec<Content<'a>>,
 }
 
@@ -168,6 +169,7 @@ impl<'a> Conversation<'a> {
             entry,
             model: &request.model,
             ids: ToolIds::new(entry.compat.tool_ids),
+            names: HashMap::new(),
             contents: Vec::new(),
         };
         for message in &request.messages {
@@ -182,6 +184,10 @@ impl<'a> Conversation<'a> {
                 }
                 Message::ToolResult(result) => conversation.append_result(result),
             }
+        }
+        match conversation.contents.last() {
+            Some(last) if last.role == Role::User => {}
+            Some(_) | None => conversation.append(Role::User, vec![Data::Text(NO_QUESTION).into()]),
         }
         conversation
     }
@@ -215,9 +221,11 @@ impl<'a> Conversation<'a> {
             }
         }
         let text = result_text(&texts, !images.is_empty());
+        let id = self.ids.result(&result.tool_call_id);
+        let name = self.names.get(&id).cloned();
         let response = Part::from(Data::FunctionResponse {
-            id: self.ids.result(&result.tool_call_id),
-            name: wire_name(&result.tool_name),
+            id,
+            name: name.unwrap_or_else(|| wire_name(&result.tool_name)),
             response: if result.is_error { Response::Error(text) } else { Response::Output(text) },
         });
         match self.contents.last_mut() {
@@ -243,10 +251,12 @@ impl<'a> Conversation<'a> {
             .iter()
             .filter_map(|block| match block {
                 ContentBlock::Text { text } => is_sendable(text).then_some(Data::Text(text)),
-                ContentBlock::Image { .. } if self.entry.compat.text_only => {
-                    Some(Data::Text(IMAGE_NOTE))
+                ContentBlock::Image { mime_type, data } => {
+                    Some(match image_type(self.entry, mime_type, data) {
+                        Ok(mime_type) => Data::Inline { mime_type, data },
+                        Err(text) => Data::Text(text),
+                    })
                 }
-                ContentBlock::Image { mime_type, data } => Some(Data::Inline { mime_type, data }),
                 ContentBlock::Thinking { .. }
                 | ContentBlock::ToolCall(_)
                 | ContentBlock::Opaque { .. } => None,
@@ -258,6 +268,7 @@ impl<'a> Conversation<'a> {
     fn answer(&mut self, message: &'a AssistantMessage) -> Vec<Part<'a>> {
         let own = Maker::of(message, self.entry, self.model) == Maker::SameModel;
         self.ids.begin_message();
+        self.names.clear();
         let mut parts: Vec<Part<'a>> = Vec::new();
         // Whether the answer says anything, or is thoughts and signatures alone.
         let mut speaks = false;
@@ -314,6 +325,13 @@ impl<'a> Conversation<'a> {
         if !speaks {
             return Vec::new();
         }
+        parts.retain(|part| match part.data {
+            Data::Text(text) => is_sendable(text) || part.thought_signature.is_some(),
+            Data::Inline { .. }
+            | Data::FunctionCall { .. }
+            | Data::FunctionResponse { .. }
+            | Data::Opaque(_) => true,
+        });
         if !UNCHECKED_MODELS.iter().any(|model| self.model.starts_with(model)) {
             sign_first_call(&mut parts);
         }
@@ -321,9 +339,11 @@ impl<'a> Conversation<'a> {
     }
 
     fn function_call(&mut self, call: &'a ToolCall) -> Data<'a> {
+        let (id, name) = (self.ids.call(&call.id), wire_name(&call.name));
+        self.names.insert(id.clone(), name.clone());
         Data::FunctionCall {
-            id: self.ids.call(&call.id),
-            name: wire_name(&call.name),
+            id,
+            name,
             // Arguments that could not be read are an empty object here, which is accepted; the
             // call's error result says what they were.
             args: &call.arguments,
