@@ -310,7 +310,8 @@ impl Driver {
     /// returns, so it is closed before any tool runs.
     async fn stream(&mut self, request: Request, attempt: &mut Attempt) -> AssistantMessage {
         let id = attempt.message.id.clone();
-        let mut assembler = Assembler::new(id.clone(), attempt.message.timestamp);
+        let mut assembler =
+            Assembler::new(id.clone(), attempt.message.timestamp).asking(&request.model);
         let cancelled = self.cancel.token().clone();
         // A layer may hold the request back, such as one that limits rates.
         let asked = cancelled.run_until_cancelled(self.config.model.ask(request)).await;

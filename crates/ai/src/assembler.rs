@@ -53,6 +53,7 @@ impl Assembler {
                 provider: String::new(),
                 api: String::new(),
                 model: String::new(),
+                asked_model: None,
                 usage: Usage::default(),
                 stop_reason: StopReason::Error,
                 stop_raw: None,
@@ -63,6 +64,13 @@ impl Assembler {
             blocks: Vec::new(),
             ended: false,
         }
+    }
+
+    /// The same for an answer of the model that was asked for by this name.
+    #[must_use]
+    pub fn asking(mut self, model: &str) -> Self {
+        self.message.asked_model = Some(model.into());
+        self
     }
 
     /// Takes in the next event. Costs what the event is long.
@@ -203,6 +211,9 @@ impl Assembler {
     /// cancelled one it is half a call, which nobody may run or replay.
     fn close(mut self) -> AssistantMessage {
         let whole = self.message.error.is_none();
+        let model = self.message.model.as_str();
+        // What is said twice, or of an answer that never began, says nothing.
+        self.message.asked_model.take_if(|asked| model.is_empty() || **asked == *model);
         self.message.content = self
             .blocks
             .into_iter()

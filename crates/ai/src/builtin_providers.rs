@@ -6,7 +6,8 @@
 use crate::api::Api;
 use crate::catalogue::{self, ModelInfo};
 use crate::compat::{
-    Compat, MaxTokensField, ReasoningReplay, SchemaForm, SystemRole, ThinkingField, ToolIdForm,
+    Compat, ImageTypes, MaxTokensField, ReasoningReplay, SchemaForm, SystemRole, ThinkingField,
+    ToolIdForm,
 };
 use crate::provider_entry::{AuthScheme, KeyNeed, ProviderEntry};
 
@@ -105,7 +106,8 @@ pub const BUILTIN_PROVIDERS: &[BuiltinProvider] = &[
         key_variables: &["DEEPSEEK_API_KEY"],
         base_url_variable: "DEEPSEEK_BASE_URL",
         dialect: |compat| {
-            compat.reasoning_replay = ReasoningReplay::WithToolCalls;
+            // Asked for with every answer of a turn that made calls, and ignored with others.
+            compat.reasoning_replay = ReasoningReplay::Always;
             compat.thinking_field = ThinkingField::ThinkingType;
             compat.text_only = true;
         },
@@ -134,7 +136,10 @@ pub const BUILTIN_PROVIDERS: &[BuiltinProvider] = &[
         base_url: Some("https://api.x.ai/v1"),
         key_variables: &["XAI_API_KEY"],
         base_url_variable: "XAI_BASE_URL",
-        dialect: |compat| compat.reasoning_beside_output = true,
+        dialect: |compat| {
+            compat.reasoning_beside_output = true;
+            compat.image_types = ImageTypes::PngAndJpeg;
+        },
         ..HOSTED
     },
     BuiltinProvider {
@@ -145,6 +150,7 @@ pub const BUILTIN_PROVIDERS: &[BuiltinProvider] = &[
         dialect: |compat| {
             compat.tool_ids = ToolIdForm::NineAlphanumerics;
             compat.no_stream_options = true;
+            compat.no_user_after_result = true;
         },
         ..HOSTED
     },
@@ -218,6 +224,7 @@ pub const BUILTIN_PROVIDERS: &[BuiltinProvider] = &[
         base_url_variable: "PERPLEXITY_BASE_URL",
         dialect: |compat| {
             compat.no_stream_options = true;
+            compat.no_user_after_result = true;
         },
         ..HOSTED
     },
@@ -244,7 +251,7 @@ pub const BUILTIN_PROVIDERS: &[BuiltinProvider] = &[
         host_variables: &[HostVariable { name: "DATABRICKS_HOST", path: "/serving-endpoints" }],
         ..HOSTED
     },
-    local("ollama", "http://127.0.0.1:11434/v1", &["OLLAMA_API_KEY"], "OLLAMA_BASE_URL", |_| {}),
+    local("ollama", "http://127.0.0.1:11434/v1", &["OLLAMA_API_KEY"], "OLLAMA_BASE_URL", templates),
     local(
         "lmstudio",
         "http://127.0.0.1:1234/v1",
@@ -252,7 +259,7 @@ pub const BUILTIN_PROVIDERS: &[BuiltinProvider] = &[
         "LMSTUDIO_BASE_URL",
         samples_by_grammar,
     ),
-    local("vllm", "http://127.0.0.1:8000/v1", &["VLLM_API_KEY"], "VLLM_BASE_URL", |_| {}),
+    local("vllm", "http://127.0.0.1:8000/v1", &["VLLM_API_KEY"], "VLLM_BASE_URL", templates),
     local(
         "llamacpp",
         "http://127.0.0.1:8080/v1",
@@ -262,12 +269,19 @@ pub const BUILTIN_PROVIDERS: &[BuiltinProvider] = &[
     ),
 ];
 
+/// A server that puts requests through a chat template of any model.
+fn templates(compat: &mut Compat) {
+    compat.no_user_after_result = true;
+}
+
 /// The server is llama.cpp's, or has it inside.
 fn samples_by_grammar(compat: &mut Compat) {
+    templates(compat);
     compat.schema_form = SchemaForm::Grammar;
 }
 
-/// A server on the own machine: no key needed, and models that may write their thinking as tags.
+/// A server on the own machine: no key needed, and chat templates of any model, of which some
+/// want an answer between a tool's result and what the user says.
 const fn local(
     name: &'static str,
     base_url: &'static str,

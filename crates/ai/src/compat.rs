@@ -45,6 +45,11 @@ pub struct Compat {
     pub strict_tools: bool,
     /// The host refuses every `tool_choice` but `auto`: what a request asks of the choice is not sent.
     pub auto_tool_choice_only: bool,
+    /// Which images the model reads, if it reads any; others are replaced by a note.
+    pub image_types: ImageTypes,
+    /// The host, or a chat template of its models, refuses what the user says right behind a tool's
+    /// result (Chat Completions): a few words of the assistant are put between.
+    pub no_user_after_result: bool,
 }
 
 impl Compat {
@@ -107,6 +112,19 @@ pub enum ThinkingField {
     ThinkingType,
     /// `enable_thinking`, with `thinking_budget` where there is one.
     EnableThinking,
+}
+
+/// Types of images, as far as hosts of one API differ in them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ImageTypes {
+    /// What the API names: PNG, JPEG and WebP everywhere, GIF but for Google's, which takes HEIC and
+    /// HEIF instead.
+    #[default]
+    OfApi,
+    /// PNG and JPEG alone.
+    PngAndJpeg,
 }
 
 /// The form of tool call ids that a host accepts.

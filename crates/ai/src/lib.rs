@@ -191,7 +191,8 @@ pub use assembler::Assembler;
 pub use builtin_providers::{BUILTIN_PROVIDERS, BuiltinProvider, HostVariable};
 pub use catalogue::{Modality, ModelInfo};
 pub use compat::{
-    Compat, MaxTokensField, ReasoningReplay, SchemaForm, SystemRole, ThinkingField, ToolIdForm,
+    Compat, ImageTypes, MaxTokensField, ReasoningReplay, SchemaForm, SystemRole, ThinkingField,
+    ToolIdForm,
 };
 pub use cost::{InvalidPrice, Price, PriceAbove};
 pub use decode::{DecodeOptions, Framing, StreamDecoder, UnknownFraming};

@@ -189,6 +189,10 @@ pub struct AssistantMessage {
     pub api: String,
     /// The model as the provider named it, or as it was asked for.
     pub model: String,
+    /// The model as it was asked for, where the provider named another: an alias, or a router's
+    /// choice. What the model signed goes back under this name too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_model: Option<Box<str>>,
     /// Tokens, as far as the provider told.
     pub usage: Usage,
     /// Why the answer ended.

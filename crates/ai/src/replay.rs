@@ -1,6 +1,8 @@
 //! What of a history may be sent to a target, whoever made it (SPEC M9, M16): the rules that all
 //! encoders share.
 
+use crate::api::Api;
+use crate::compat::ImageTypes;
 use crate::message::AssistantMessage;
 use crate::provider_entry::ProviderEntry;
 use crate::request::Request;
@@ -10,6 +12,20 @@ pub(crate) const NO_OUTPUT: &str = "(no output)";
 
 /// Stands where an image was, for models that read text only.
 pub(crate) const IMAGE_NOTE: &str = "[an image was left out: this model reads text only]";
+
+/// Stands where an image was that the model cannot read.
+pub(crate) const IMAGE_TYPE_NOTE: &str =
+    "[an image was left out: this model does not read images of its type]";
+
+/// Stands where an answer held an image: in most APIs only users show some.
+pub(crate) const ANSWER_IMAGE_NOTE: &str = "[an image that the model made was left out]";
+
+/// Stands where a user has to speak and did not: before an answer that nobody asked for, and behind
+/// one that the model is to go on from.
+pub(crate) const NO_QUESTION: &str = "(no text)";
+
+/// Stands between a tool's result and what the user says, where a host wants an answer there.
+pub(crate) const NO_ANSWER: &str = "(no answer)";
 
 /// Stands in a tool result that has images alone, where results hold text and images follow.
 const IMAGES_FOLLOW: &str = "(see the image below)";
@@ -39,6 +55,39 @@ pub(crate) fn volatile_text(request: &Request) -> Option<&str> {
     Some(&*request.volatile_text).filter(|text| is_sendable(text))
 }
 
+/// The types of images that a model is sent; `None` for one that reads text only.
+pub(crate) type SentImages = Option<&'static [&'static str]>;
+
+/// Those of this model.
+pub(crate) fn sent_images(entry: &ProviderEntry, model: &str) -> SentImages {
+    entry.sends_images(model).then_some(match (entry.compat.image_types, entry.api) {
+        (ImageTypes::PngAndJpeg, _) => &["image/png", "image/jpeg"],
+        (ImageTypes::OfApi, Api::GoogleGenerate) => {
+            &["image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"]
+        }
+        (ImageTypes::OfApi, Api::AnthropicMessages | Api::OpenaiChat | Api::OpenaiResponses) => {
+            &["image/png", "image/jpeg", "image/webp", "image/gif"]
+        }
+    })
+}
+
+/// The type under which an image is sent, or what is said in its place.
+pub(crate) fn image_type(
+    sent: SentImages,
+    mime_type: &str,
+    data: &str,
+) -> Result<&'static str, &'static str> {
+    let Some(known) = sent else { return Err(IMAGE_NOTE) };
+    // What a type may be followed by says nothing of images.
+    let name = mime_type.split(';').next().unwrap_or_default().trim();
+    let name = if name.eq_ignore_ascii_case("image/jpg") { "image/jpeg" } else { name };
+    known
+        .iter()
+        .copied()
+        .find(|known| known.eq_ignore_ascii_case(name) && !data.is_empty())
+        .ok_or(IMAGE_TYPE_NOTE)
+}
+
 /// Who made a message, seen from the target of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Maker {
@@ -54,7 +103,9 @@ impl Maker {
     pub(crate) fn of(message: &AssistantMessage, entry: &ProviderEntry, model: &str) -> Self {
         if message.provider != entry.name || message.api != entry.api.as_str() {
             Self::Other
-        } else if is_same_model(&message.model, model) {
+        } else if is_same_model(&message.model, model)
+            || message.asked_model.as_deref().is_some_and(|asked| is_same_model(asked, model))
+        {
             Self::SameModel
         } else {
             Self::SameProvider

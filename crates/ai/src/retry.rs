@@ -152,6 +152,7 @@ where
         // The service that was found ready answers; the clone stays behind.
         let clone = self.inner.clone();
         // Boxed, because it is moved in and out of a future for each event.
+        let fold = Assembler::new(MessageId::random(), Timestamp::now()).asking(&request.model);
         let attempts = Box::new(Attempts {
             service: mem::replace(&mut self.inner, clone),
             policy: self.policy,
@@ -161,10 +162,7 @@ where
             begun: None,
             state: State::Asking,
         });
-        ready(Ok(EventStream::new(
-            futures::stream::unfold(attempts, Attempts::next),
-            Assembler::new(MessageId::random(), Timestamp::now()),
-        )))
+        ready(Ok(EventStream::new(futures::stream::unfold(attempts, Attempts::next), fold)))
     }
 }
 

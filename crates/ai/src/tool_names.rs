@@ -4,7 +4,7 @@
 //! Any other is rewritten by a function of itself only, so that the same history gives the same
 //! bytes whatever else is on offer.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::compat::ToolIdForm;
 
@@ -80,7 +80,9 @@ pub(crate) struct ToolIds {
     /// How often an id was taken already: hosts that count from zero in each message repeat the same
     /// few for a whole conversation, which must stay linear.
     repeats: HashMap<String, u32>,
-    current: HashMap<String, String>,
+    /// What each id of the last message became, in the order of its calls: a message of the decoder's
+    /// has each id once, but a history may come from elsewhere.
+    current: HashMap<String, VecDeque<String>>,
 }
 
 impl ToolIds {
@@ -104,14 +106,19 @@ impl ToolIds {
             }
             self.repeats.insert(id.to_owned(), repeat);
         }
-        self.current.insert(id.to_owned(), wire.clone());
+        self.current.entry(id.to_owned()).or_default().push_back(wire.clone());
         wire
     }
 
     /// The id to send with a result. One without its call is the projection's failure, not ours:
     /// it is sent as it would have been.
-    pub(crate) fn result(&self, id: &str) -> String {
-        self.current.get(id).cloned().unwrap_or_else(|| self.shaped(id))
+    pub(crate) fn result(&mut self, id: &str) -> String {
+        let wire = match self.current.get_mut(id) {
+            Some(wires) if wires.len() > 1 => wires.pop_front(),
+            Some(wires) => wires.front().cloned(),
+            None => None,
+        };
+        wire.unwrap_or_else(|| self.shaped(id))
     }
 
     fn shaped(&self, id: &str) -> String {

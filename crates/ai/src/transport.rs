@@ -214,12 +214,10 @@ impl Provider for HttpProvider {
     }
 
     fn stream(&self, request: Request) -> ModelStream {
+        let fold = Assembler::new(MessageId::random(), Timestamp::now()).asking(&request.model);
         // Boxed, because it is moved in and out of a future for each event.
         let exchange = Box::new(Exchange::new(self, request));
-        EventStream::new(
-            futures::stream::unfold(exchange, Exchange::next),
-            Assembler::new(MessageId::random(), Timestamp::now()),
-        )
+        EventStream::new(futures::stream::unfold(exchange, Exchange::next), fold)
     }
 }
 

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::refusal::{Refusal, RefusalKind};
 use crate::target::Target;
 
-pub(crate) use check::check_body;
+pub(crate) use check::{FOREIGN_SIGNATURES, check_body, is_said_by_user};
 pub(crate) use read::read;
 pub(crate) use render::render;
 

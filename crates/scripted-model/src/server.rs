@@ -31,6 +31,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use crate::board::{Board, Ticket};
 use crate::body::{AnswerBody, wait};
 use crate::dialect::{Answer, Dialect};
+use crate::host::Host;
 use crate::line::{Breakable, Line};
 use crate::plan::{Break, Head, Outcome, Plan};
 use crate::record::{Problem, Progress, RecordedRequest, find_header};
@@ -75,12 +76,25 @@ impl ScriptedModel {
     /// # Errors
     /// When no port can be had.
     pub async fn start_with(responder: impl Responder) -> io::Result<Self> {
+        Self::listen(responder, None).await
+    }
+
+    /// Starts a server that is as strict as one host, and refuses in its words.
+    ///
+    /// # Errors
+    /// When no port can be had.
+    pub async fn start_as(host: &'static Host, responder: impl Responder) -> io::Result<Self> {
+        Self::listen(responder, Some(host)).await
+    }
+
+    async fn listen(responder: impl Responder, host: Option<&'static Host>) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
         let board = Board::new();
-        let host = Arc::new(Host { responder: Box::new(responder), board: Arc::clone(&board) });
+        let shared =
+            Arc::new(Shared { responder: Box::new(responder), board: Arc::clone(&board), host });
         let (stop, stopped) = oneshot::channel();
-        let accepting = tokio::spawn(accept(listener, host, stopped));
+        let accepting = tokio::spawn(accept(listener, shared, stopped));
         Ok(Self { address, board, stop: Some(stop), accepting })
     }
 
@@ -150,13 +164,13 @@ impl Drop for ScriptedModel {
     }
 }
 
-async fn accept(listener: TcpListener, host: Arc<Host>, mut stopped: oneshot::Receiver<()>) {
+async fn accept(listener: TcpListener, shared: Arc<Shared>, mut stopped: oneshot::Receiver<()>) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    connections.spawn(serve(stream, Arc::clone(&host)));
+                    connections.spawn(serve(stream, Arc::clone(&shared)));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection");
@@ -172,16 +186,16 @@ async fn accept(listener: TcpListener, host: Arc<Host>, mut stopped: oneshot::Re
     connections.shutdown().await;
 }
 
-async fn serve(stream: TcpStream, host: Arc<Host>) {
+async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "cannot switch off delays on a connection");
     }
     let line = Arc::new(Line::default());
     let io = TokioIo::new(Breakable::new(stream, Arc::clone(&line)));
     let service = service_fn(|request| {
-        let host = Arc::clone(&host);
+        let shared = Arc::clone(&shared);
         let line = Arc::clone(&line);
-        async move { Ok::<_, Infallible>(host.answer(request, line).await) }
+        async move { Ok::<_, Infallible>(shared.answer(request, line).await) }
     });
     let connection = pin!(http1::Builder::new().serve_connection(io, service));
     tokio::select! {
@@ -195,12 +209,14 @@ async fn serve(stream: TcpStream, host: Arc<Host>) {
 }
 
 /// What all connections share.
-struct Host {
+struct Shared {
     responder: Box<dyn Responder>,
     board: Arc<Board>,
+    /// Whose rules count, where it is not the API's alone.
+    host: Option<&'static Host>,
 }
 
-impl Host {
+impl Shared {
     async fn answer(&self, request: Request<Incoming>, line: Arc<Line>) -> Response<AnswerBody> {
         let path = request.uri().path();
         let guessed = guess(path, request.headers());
@@ -212,6 +228,10 @@ impl Host {
             return self.turn_away(guessed, &Refusal::whole(RefusalKind::NotFound, message), line);
         };
         let dialect = target.dialect;
+        if let Some(host) = self.host.filter(|host| host.api() != dialect.api()) {
+            let message = format!("{} does not speak {}", host.name(), dialect.api().as_str());
+            return self.turn_away(dialect, &Refusal::whole(RefusalKind::NotFound, message), line);
+        }
         if request.method() != Method::POST {
             let message = format!("{path} takes POST, not {}", request.method());
             let refusal = Refusal::whole(RefusalKind::MethodNotAllowed, message);
@@ -262,7 +282,12 @@ impl Host {
         body: Result<Arc<Value>, Refusal>,
     ) -> Result<Turn, Refusal> {
         request.target.check(|name| find_header(&request.headers, name))?;
-        request.target.dialect.check_body(&*body?)?;
+        let body = body?;
+        request.target.dialect.check_body(&body)?;
+        if let Some(host) = self.host {
+            let model = request.target.model.as_deref().or_else(|| body["model"].as_str());
+            host.check(model.unwrap_or_default(), &body)?;
+        }
         // A closure of a test may assert; what it says must reach the client and the test.
         match catch_unwind(AssertUnwindSafe(|| self.responder.respond(request))) {
             Ok(Ok(turn)) => Ok(turn),
@@ -328,7 +353,8 @@ impl Host {
         line: Arc<Line>,
     ) -> Response<AnswerBody> {
         let status = StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::BAD_REQUEST);
-        self.whole(status, &dialect.refusal_body(refusal, request_id), line)
+        let own = self.host.and_then(|host| host.refusal_body(refusal));
+        self.whole(status, &own.unwrap_or_else(|| dialect.refusal_body(refusal, request_id)), line)
     }
 
     fn whole(&self, status: StatusCode, body: &Value, line: Arc<Line>) -> Response<AnswerBody> {

@@ -8,7 +8,10 @@ const PREFIX: &str = "scripted-";
 
 /// Begins the signatures made here for an API that wants them in base64. With the 16 digits behind it
 /// the length is a multiple of four, and all of it is of base64's alphabet.
-const BASE64_PREFIX: &str = "scripted";
+pub(crate) const BASE64_PREFIX: &str = "scripted";
+
+/// How long a fingerprint is.
+pub(crate) const FINGERPRINT_CHARS: usize = 16;
 
 /// The signature of a text.
 pub(crate) fn sign(text: &str) -> String {

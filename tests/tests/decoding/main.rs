@@ -11,6 +11,8 @@ use proptest::prelude::*;
 use tests::grammar;
 
 mod generates;
+mod makers;
+mod matrix;
 mod messages;
 mod responses;
 

@@ -13,7 +13,7 @@ fn added(index: usize, item: &str) -> String {
 }
 
 /// The same, complete.
-fn done(index: usize, item: &str) -> String {
+pub(super) fn done(index: usize, item: &str) -> String {
     event("output_item.done", &format!(r#""output_index":{index},"item":{{{item}}}"#))
 }
 
@@ -24,7 +24,7 @@ fn part(kind: &str, index: usize, delta: &str) -> String {
 }
 
 /// The whole response at its end.
-fn finished(status: &str, fields: &str) -> String {
+pub(super) fn finished(status: &str, fields: &str) -> String {
     event(status, &format!(r#""response":{{"model":"wire","status":"{status}"{fields}}}"#))
 }
 

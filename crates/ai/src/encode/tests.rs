@@ -106,6 +106,7 @@ fn exchange() -> impl Strategy<Value = Vec<Message>> {
                     provider: provider.into(),
                     api: api.into(),
                     model: model.into(),
+                    asked_model: None,
                     usage: Usage::default(),
                     stop_reason: if failed { StopReason::Error } else { StopReason::Stop },
                     stop_raw: None,
@@ -370,6 +371,7 @@ fn called(ids: impl Iterator<Item = String>, output: &ContentBlock) -> Vec<Messa
         provider: "other".into(),
         api: "other".into(),
         model: "other".into(),
+        asked_model: None,
         usage: Usage::default(),
         stop_reason: StopReason::ToolUse,
         stop_raw: None,
@@ -426,7 +428,9 @@ fn volatile_text_comes_last_and_moves_nothing() {
             let with = String::from_utf8(encode_request(&request, &entry)).unwrap();
 
             let shared = with.bytes().zip(without.bytes()).take_while(|(a, b)| a == b).count();
-            let left = &without[shared..];
+            // A conversation that the model has the last word of is given a last word of the user's,
+            // which is no more stable than what stands in its place.
+            let left = without[shared..].trim_start_matches("(no text)");
             assert!(left.bytes().all(|byte| b"\"}]".contains(&byte)), "{left} of {without}");
             let (before, behind) = with.split_once("for once").unwrap();
             assert!(shared <= before.len() && !behind.contains("for once"), "{with}");

@@ -36,6 +36,7 @@ pub(super) fn answer_of(
         provider: entry.name.clone(),
         api: entry.api.as_str().into(),
         model: model.into(),
+        asked_model: None,
         usage: Usage::default(),
         stop_reason: StopReason::Stop,
         stop_raw: None,

@@ -88,7 +88,7 @@ const OWN_TOOLS: [&str; 8] = [
 const MAX_FUNCTION_NAME: usize = 64;
 
 /// Signatures that Gemini takes for calls that it did not make itself.
-const FOREIGN_SIGNATURES: [&str; 2] =
+pub(crate) const FOREIGN_SIGNATURES: [&str; 2] =
     ["skip_thought_signature_validator", "context_engineering_is_the_way_to_go"];
 
 /// Checks a request's body.
@@ -366,7 +366,7 @@ fn check_contents(contents: Option<&Value>) -> Checked {
 }
 
 /// Whether the user says something in a content, beside what tools do.
-fn is_said_by_user(content: &Value) -> bool {
+pub(crate) fn is_said_by_user(content: &Value) -> bool {
     let parts = content["parts"].as_array().map_or(&[][..], Vec::as_slice);
     content["role"] == "user" && parts.iter().any(|part| part.get("functionResponse").is_none())
 }
@@ -439,7 +439,7 @@ fn check_model<'v>(
         match check_part(&place, part)? {
             "text" => match part["text"].as_str() {
                 // What carries a signature may say nothing.
-                Some("") if signature.is_some() => {}
+                Some(text) if signature.is_some() && text.trim().is_empty() => {}
                 Some(text) => check_text(&format!("{place}.text"), text)?,
                 None => return Err(Refusal::at(format!("{place}.text"), "expected a string")),
             },

@@ -267,7 +267,8 @@ impl<'a> History<'a> {
                 self.reasoning = None;
                 Ok(())
             }
-            kind if kind.ends_with("_call") || kind.ends_with("_output") => {
+            kind if kind.ends_with("_call") => self.take_reasoning(place, item, ""),
+            kind if kind.ends_with("_output") => {
                 self.reasoning = None;
                 Ok(())
             }
@@ -387,7 +388,7 @@ impl<'a> History<'a> {
         Ok(())
     }
 
-    /// Checks the id of an item of an answer, and that the reasoning it came with is before it.
+    /// Checks the id of an item of an answer, of which any begins with an empty `prefix`, and that the reasoning it came with is before it.
     fn take_reasoning(&mut self, place: &str, item: &Value, prefix: &str) -> Checked {
         let id = check_item_id(place, item, prefix)?;
         let reasoning = self.reasoning.take();

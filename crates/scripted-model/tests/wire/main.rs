@@ -7,6 +7,7 @@ mod encoded;
 mod faults;
 mod gates;
 mod google_rules;
+mod host_rules;
 mod playing;
 mod responses_rules;
 mod rules;

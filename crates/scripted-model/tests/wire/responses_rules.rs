@@ -344,6 +344,12 @@ async fn responses_refuses_items() {
                 "input[2]: a 'reasoning' item was provided without its required following item",
             ),
             (
+                after_hi(&[json!({"type": "web_search_call", "id": "ws_00000000_1_r",
+                        "status": "completed"})]),
+                "input[1]: item 'ws_00000000_1_r' was provided without its required 'reasoning' \
+                 item",
+            ),
+            (
                 after_hi(&[but(said("x"), "id", json!("msg_00000000_1_r"))]),
                 "input[1]: item 'msg_00000000_1_r' was provided without its required 'reasoning' \
                  item",

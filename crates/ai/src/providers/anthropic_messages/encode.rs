@@ -5,13 +5,18 @@
 //! thinking carries its signature and goes only to the model that made it, and no assistant message
 //! ends in thinking.
 
+use std::collections::{HashMap, HashSet};
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::message::{AssistantMessage, ContentBlock, Message, ToolCall, ToolResultMessage};
 use crate::provider_entry::ProviderEntry;
 use crate::providers::to_json;
-use crate::replay::{IMAGE_NOTE, Maker, NO_OUTPUT, is_sendable, volatile_text};
+use crate::replay::{
+    ANSWER_IMAGE_NOTE, Maker, NO_OUTPUT, NO_QUESTION, SentImages, image_type, is_sendable,
+    sent_images, volatile_text,
+};
 use crate::request::Request;
 use crate::schema_form::required_tool_schema;
 use crate::thinking::{LevelValue, ThinkingLevel, ThinkingPlan};
@@ -69,6 +74,10 @@ pub(crate) fn encode(request: &Request, entry: &ProviderEntry) -> Vec<u8> {
     // Behind the marks: what is cached ends before it.
     if let Some(text) = volatile_text(request) {
         conversation.append(Role::User, vec![Content::Text { text }.into()]);
+    }
+    match conversation.messages.last() {
+        Some(last) if last.role == Role::User => {}
+        Some(_) | None => conversation.messages.push(WireMessage::asks_nothing()),
     }
     let max_tokens = max_tokens(request, entry);
     let (thinking, output_config) = thinking(request, entry, max_tokens, &conversation.messages);
@@ -238,6 +247,13 @@ struct WireMessage<'a> {
     content: Vec<Block<'a>>,
 }
 
+impl WireMessage<'_> {
+    /// The user's part where nothing was said: a conversation begins and ends with the user.
+    fn asks_nothing() -> Self {
+        Self { role: Role::User, content: vec![Content::Text { text: NO_QUESTION }.into()] }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Role {
@@ -302,7 +318,7 @@ struct ImageSource<'a> {
 struct Conversation<'a> {
     entry: &'a ProviderEntry,
     model: &'a str,
-    sends_images: bool,
+    sent_images: SentImages,
     ids: ToolIds,
     messages: Vec<WireMessage<'a>>,
     /// How many results stand at the head of the last message.
@@ -314,7 +330,7 @@ impl<'a> Conversation<'a> {
         let mut conversation = Self {
             entry,
             model: &request.model,
-            sends_images: entry.sends_images(&request.model),
+            sent_images: sent_images(entry, &request.model),
             ids: ToolIds::new(entry.compat.tool_ids),
             messages: Vec::new(),
             results: 0,
@@ -339,6 +355,9 @@ impl<'a> Conversation<'a> {
     fn append(&mut self, role: Role, blocks: Vec<Block<'a>>) {
         if blocks.is_empty() {
             return;
+        }
+        if self.messages.is_empty() && role == Role::Assistant {
+            self.messages.push(WireMessage::asks_nothing());
         }
         match self.messages.last_mut() {
             Some(last) if last.role == role => last.content.extend(blocks),
@@ -378,12 +397,14 @@ impl<'a> Conversation<'a> {
     fn input_block(&self, block: &'a ContentBlock) -> Option<Content<'a>> {
         match block {
             ContentBlock::Text { text } => is_sendable(text).then_some(Content::Text { text }),
-            ContentBlock::Image { .. } if !self.sends_images => {
-                Some(Content::Text { text: IMAGE_NOTE })
+            ContentBlock::Image { mime_type, data } => {
+                Some(match image_type(self.sent_images, mime_type, data) {
+                    Ok(media_type) => Content::Image {
+                        source: ImageSource { r#type: "base64", media_type, data },
+                    },
+                    Err(text) => Content::Text { text },
+                })
             }
-            ContentBlock::Image { mime_type, data } => Some(Content::Image {
-                source: ImageSource { r#type: "base64", media_type: mime_type, data },
-            }),
             ContentBlock::Opaque { api, data } => self.opaque(api, data),
             ContentBlock::Thinking { .. } | ContentBlock::ToolCall(_) => None,
         }
@@ -393,11 +414,13 @@ impl<'a> Conversation<'a> {
         let maker = Maker::of(message, self.entry, self.model);
         self.ids.begin_message();
         let mut blocks: Vec<Block<'a>> = Vec::new();
-        for block in &message.content {
+        let halves = halves(&message.content);
+        for (position, block) in message.content.iter().enumerate() {
             let content = match block {
-                ContentBlock::Text { .. } | ContentBlock::Image { .. } => self.input_block(block),
+                ContentBlock::Text { .. } => self.input_block(block),
+                ContentBlock::Image { .. } => Some(Content::Text { text: ANSWER_IMAGE_NOTE }),
                 ContentBlock::Thinking { text, signature, redacted } => {
-                    match (maker, signature) {
+                    match (maker, signature.as_deref().filter(|it| !it.is_empty())) {
                         (Maker::SameModel, Some(data)) if *redacted => {
                             Some(Content::RedactedThinking { data })
                         }
@@ -410,8 +433,10 @@ impl<'a> Conversation<'a> {
                 }
                 ContentBlock::ToolCall(call) => Some(self.tool_use(call)),
                 ContentBlock::Opaque { api, data } => match maker {
-                    Maker::SameModel | Maker::SameProvider => self.opaque(api, data),
-                    Maker::Other => None,
+                    Maker::SameModel | Maker::SameProvider if !halves.contains(&position) => {
+                        self.opaque(api, data)
+                    }
+                    Maker::SameModel | Maker::SameProvider | Maker::Other => None,
                 },
             };
             blocks.extend(content.map(Block::from));
@@ -437,6 +462,29 @@ impl<'a> Conversation<'a> {
     fn opaque(&self, api: &str, data: &'a Value) -> Option<Content<'a>> {
         data.as_object().filter(|_| api == self.entry.api.as_str()).map(Content::Opaque)
     }
+}
+
+/// Where in an answer half of one of the provider's own tools is: a use without its result behind it,
+/// as an answer has it that was cut off, or a result without its use. Both are refused.
+fn halves(content: &[ContentBlock]) -> HashSet<usize> {
+    let mut halves = HashSet::new();
+    let mut uses = HashMap::new();
+    for (position, block) in content.iter().enumerate() {
+        let ContentBlock::Opaque { data, .. } = block else { continue };
+        let text = |key: &str| data[key].as_str().unwrap_or_default();
+        match text("type") {
+            "server_tool_use" | "mcp_tool_use" => {
+                halves.insert(position);
+                uses.insert(text("id"), position);
+            }
+            kind if kind.ends_with("_tool_result") => match uses.remove(text("tool_use_id")) {
+                Some(used) => drop(halves.remove(&used)),
+                None => drop(halves.insert(position)),
+            },
+            _ => {}
+        }
+    }
+    halves
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@
 //! all results of one answer stand together at the head of the content behind it, and newer models
 //! refuse an answer's calls if the first of them has no signature.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -12,15 +14,15 @@ use crate::compat::SchemaForm;
 use crate::message::{AssistantMessage, ContentBlock, Message, ToolCall, ToolResultMessage};
 use crate::provider_entry::ProviderEntry;
 use crate::providers::to_json;
-use crate::replay::{IMAGE_NOTE, Maker, is_sendable, result_text, volatile_text};
+use crate::replay::{
+    Maker, NO_QUESTION, SentImages, image_type, is_sendable, result_text, sent_images,
+    volatile_text,
+};
 use crate::request::Request;
 use crate::schema_form::tool_schema;
 use crate::thinking::{LevelValue, ThinkingLevel, ThinkingPlan};
 use crate::tool_choice::{ToolChoice, choice_to_send};
 use crate::tool_names::{ToolIds, wire_name};
-
-/// Stands before an answer that nobody asked for: a conversation has to begin with the user.
-const NO_QUESTION: &str = "(no text)";
 
 /// What the API takes in place of a signature for calls that another model made.
 const FOREIGN_SIGNATURE: &str = "skip_thought_signature_validator";
@@ -237,8 +239,10 @@ enum Response {
 struct Conversation<'a> {
     entry: &'a ProviderEntry,
     model: &'a str,
-    sends_images: bool,
+    sent_images: SentImages,
     ids: ToolIds,
+    /// The names of the last answer's calls by their ids as sent: a response has its call's name.
+    names: HashMap<String, String>,
     contents: Vec<Content<'a>>,
     /// How many results stand at the head of the last content.
     results: usize,
@@ -249,8 +253,9 @@ impl<'a> Conversation<'a> {
         let mut conversation = Self {
             entry,
             model: &request.model,
-            sends_images: entry.sends_images(&request.model),
+            sent_images: sent_images(entry, &request.model),
             ids: ToolIds::new(entry.compat.tool_ids),
+            names: HashMap::new(),
             contents: Vec::new(),
             results: 0,
         };
@@ -266,6 +271,10 @@ impl<'a> Conversation<'a> {
                 }
                 Message::ToolResult(result) => conversation.append_result(result),
             }
+        }
+        match conversation.contents.last() {
+            Some(last) if last.role == Role::User => {}
+            Some(_) | None => conversation.append(Role::User, vec![Data::Text(NO_QUESTION).into()]),
         }
         conversation
     }
@@ -302,9 +311,11 @@ impl<'a> Conversation<'a> {
             }
         }
         let text = result_text(&texts, !images.is_empty());
+        let id = self.ids.result(&result.tool_call_id);
+        let name = self.names.get(&id).cloned();
         let response = Part::from(Data::FunctionResponse {
-            id: self.ids.result(&result.tool_call_id),
-            name: wire_name(&result.tool_name),
+            id,
+            name: name.unwrap_or_else(|| wire_name(&result.tool_name)),
             response: if result.is_error { Response::Error(text) } else { Response::Output(text) },
         });
         match self.contents.last_mut() {
@@ -327,8 +338,12 @@ impl<'a> Conversation<'a> {
             .iter()
             .filter_map(|block| match block {
                 ContentBlock::Text { text } => is_sendable(text).then_some(Data::Text(text)),
-                ContentBlock::Image { .. } if !self.sends_images => Some(Data::Text(IMAGE_NOTE)),
-                ContentBlock::Image { mime_type, data } => Some(Data::Inline { mime_type, data }),
+                ContentBlock::Image { mime_type, data } => {
+                    Some(match image_type(self.sent_images, mime_type, data) {
+                        Ok(mime_type) => Data::Inline { mime_type, data },
+                        Err(text) => Data::Text(text),
+                    })
+                }
                 ContentBlock::Thinking { .. }
                 | ContentBlock::ToolCall(_)
                 | ContentBlock::Opaque { .. } => None,
@@ -340,6 +355,7 @@ impl<'a> Conversation<'a> {
     fn answer(&mut self, message: &'a AssistantMessage) -> Vec<Part<'a>> {
         let own = Maker::of(message, self.entry, self.model) == Maker::SameModel;
         self.ids.begin_message();
+        self.names.clear();
         let mut parts: Vec<Part<'a>> = Vec::new();
         // Whether the answer says anything, or is thoughts and signatures alone.
         let mut speaks = false;
@@ -396,6 +412,13 @@ impl<'a> Conversation<'a> {
         if !speaks {
             return Vec::new();
         }
+        parts.retain(|part| match part.data {
+            Data::Text(text) => is_sendable(text) || part.thought_signature.is_some(),
+            Data::Inline { .. }
+            | Data::FunctionCall { .. }
+            | Data::FunctionResponse { .. }
+            | Data::Opaque(_) => true,
+        });
         if !UNCHECKED_MODELS.iter().any(|model| self.model.starts_with(model)) {
             sign_first_call(&mut parts);
         }
@@ -403,9 +426,11 @@ impl<'a> Conversation<'a> {
     }
 
     fn function_call(&mut self, call: &'a ToolCall) -> Data<'a> {
+        let (id, name) = (self.ids.call(&call.id), wire_name(&call.name));
+        self.names.insert(id.clone(), name.clone());
         Data::FunctionCall {
-            id: self.ids.call(&call.id),
-            name: wire_name(&call.name),
+            id,
+            name,
             // Arguments that could not be read are an empty object here, which is accepted; the
             // call's error result says what they were.
             args: &call.arguments,

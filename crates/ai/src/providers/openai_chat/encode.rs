@@ -1,7 +1,8 @@
 //! Requests in the form of Chat Completions, and in its dialects by [`Compat`](crate::Compat).
 //!
-//! Tool messages carry text only: images in a tool's result follow in a user message. User messages
-//! that would stand behind one another become one, since many chat templates insist on alternation.
+//! Tool messages carry text only: images in a tool's result follow in a user message. What one
+//! side says in several messages becomes one, and the user begins and ends, since many hosts and chat
+//! templates insist on turns.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -11,7 +12,8 @@ use crate::message::{AssistantMessage, ContentBlock, Message, ToolCall, ToolResu
 use crate::provider_entry::ProviderEntry;
 use crate::providers::{json_text, to_json};
 use crate::replay::{
-    IMAGE_NOTE, IMAGES_HEAD, Maker, PARAGRAPH, is_sendable, result_text, volatile_text,
+    ANSWER_IMAGE_NOTE, IMAGES_HEAD, Maker, NO_ANSWER, NO_QUESTION, PARAGRAPH, SentImages,
+    image_type, is_sendable, result_text, sent_images, volatile_text,
 };
 use crate::request::{Request, ToolSpec};
 use crate::schema_form::{allows_strict, tool_schema};
@@ -193,29 +195,66 @@ struct ChosenFunction {
 #[derive(Serialize)]
 #[serde(tag = "role", rename_all = "lowercase")]
 enum WireMessage<'a> {
-    System {
-        content: &'a str,
-    },
-    Developer {
-        content: &'a str,
-    },
-    User {
-        content: UserContent<'a>,
-    },
-    Assistant {
-        /// `null` beside tool calls; never blank.
-        content: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        reasoning_content: Option<String>,
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        reasoning_details: Vec<&'a Value>,
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        tool_calls: Vec<WireCall>,
-    },
-    Tool {
-        tool_call_id: String,
-        content: String,
-    },
+    System { content: &'a str },
+    Developer { content: &'a str },
+    User { content: UserContent<'a> },
+    Assistant(Answer<'a>),
+    Tool { tool_call_id: String, content: String },
+}
+
+impl WireMessage<'_> {
+    fn is_instruction(&self) -> bool {
+        match self {
+            Self::System { .. } | Self::Developer { .. } => true,
+            Self::User { .. } | Self::Assistant(_) | Self::Tool { .. } => false,
+        }
+    }
+}
+
+#[derive(Default, Serialize)]
+struct Answer<'a> {
+    /// `null` beside tool calls; never blank.
+    content: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_content: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reasoning_details: Vec<&'a Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<WireCall>,
+}
+
+impl Answer<'_> {
+    fn text(text: &str, reasoning: ReasoningReplay) -> Self {
+        let wants_reasoning = match reasoning {
+            ReasoningReplay::Never | ReasoningReplay::WithToolCalls => false,
+            ReasoningReplay::Always => true,
+        };
+        Self {
+            content: Some(text.to_owned()),
+            reasoning_content: wants_reasoning.then(|| NO_REASONING.to_owned()),
+            ..Self::default()
+        }
+    }
+}
+
+impl<'a> Answer<'a> {
+    /// Adds what was said next to what was said.
+    fn append(&mut self, next: Answer<'a>) {
+        self.content = joined(self.content.take(), next.content);
+        self.reasoning_content = joined(
+            self.reasoning_content.take().filter(|text| is_sendable(text)),
+            next.reasoning_content,
+        );
+        self.reasoning_details.extend(next.reasoning_details);
+        self.tool_calls.extend(next.tool_calls);
+    }
+}
+
+fn joined(one: Option<String>, next: Option<String>) -> Option<String> {
+    match (one, next) {
+        (Some(one), Some(next)) => Some(format!("{one}{PARAGRAPH}{next}")),
+        (one, next) => one.or(next),
+    }
 }
 
 /// What a user says: a string where there is only text, which every host takes.
@@ -267,7 +306,7 @@ struct WireCallFunction {
 struct Conversation<'a> {
     entry: &'a ProviderEntry,
     model: &'a str,
-    sends_images: bool,
+    sent_images: SentImages,
     ids: ToolIds,
     messages: Vec<WireMessage<'a>>,
     /// Images of results, until the last result of their message is there.
@@ -279,7 +318,7 @@ impl<'a> Conversation<'a> {
         let mut conversation = Self {
             entry,
             model: &request.model,
-            sends_images: entry.sends_images(&request.model),
+            sent_images: sent_images(entry, &request.model),
             ids: ToolIds::new(entry.compat.tool_ids),
             messages: Vec::new(),
             images: Vec::new(),
@@ -306,7 +345,21 @@ impl<'a> Conversation<'a> {
             }
         }
         conversation.release_images();
+        match conversation.messages.last() {
+            Some(WireMessage::User { .. } | WireMessage::Tool { .. }) => {}
+            Some(
+                WireMessage::System { .. }
+                | WireMessage::Developer { .. }
+                | WireMessage::Assistant(_),
+            )
+            | None => conversation.ask_nothing(),
+        }
         conversation
+    }
+
+    /// Lets the user speak where nothing was said: many hosts insist on a user who begins and ends.
+    fn ask_nothing(&mut self) {
+        self.append_user(vec![Part::Text { text: NO_QUESTION }]);
     }
 
     fn release_images(&mut self) {
@@ -324,6 +377,11 @@ impl<'a> Conversation<'a> {
         }
         match self.messages.last_mut() {
             Some(WireMessage::User { content }) => content.0.extend(parts),
+            Some(WireMessage::Tool { .. }) if self.entry.compat.no_user_after_result => {
+                let answer = Answer::text(NO_ANSWER, self.entry.compat.reasoning_replay);
+                self.messages.push(WireMessage::Assistant(answer));
+                self.messages.push(WireMessage::User { content: UserContent(parts) });
+            }
             Some(_) | None => {
                 self.messages.push(WireMessage::User { content: UserContent(parts) });
             }
@@ -335,12 +393,15 @@ impl<'a> Conversation<'a> {
             .iter()
             .filter_map(|block| match block {
                 ContentBlock::Text { text } => is_sendable(text).then_some(Part::Text { text }),
-                ContentBlock::Image { .. } if !self.sends_images => {
-                    Some(Part::Text { text: IMAGE_NOTE })
+                ContentBlock::Image { mime_type, data } => {
+                    Some(match image_type(self.sent_images, mime_type, data) {
+                        Ok(mime_type) => {
+                            let url = format!("data:{mime_type};base64,{data}");
+                            Part::ImageUrl { image_url: ImageUrl { url } }
+                        }
+                        Err(text) => Part::Text { text },
+                    })
                 }
-                ContentBlock::Image { mime_type, data } => Some(Part::ImageUrl {
-                    image_url: ImageUrl { url: format!("data:{mime_type};base64,{data}") },
-                }),
                 ContentBlock::Thinking { .. }
                 | ContentBlock::ToolCall(_)
                 | ContentBlock::Opaque { .. } => None,
@@ -386,9 +447,8 @@ impl<'a> Conversation<'a> {
                 {
                     reasoning_details.extend(details(data));
                 }
-                ContentBlock::Thinking { redacted: true, .. }
-                | ContentBlock::Opaque { .. }
-                | ContentBlock::Image { .. } => {}
+                ContentBlock::Thinking { redacted: true, .. } | ContentBlock::Opaque { .. } => {}
+                ContentBlock::Image { .. } => text.push_str(ANSWER_IMAGE_NOTE),
             }
         }
         let content = is_sendable(&text).then_some(text);
@@ -402,12 +462,14 @@ impl<'a> Conversation<'a> {
         };
         let reasoning_content = wants_reasoning
             .then(|| if is_sendable(&thinking) { thinking } else { NO_REASONING.to_owned() });
-        self.messages.push(WireMessage::Assistant {
-            content,
-            reasoning_content,
-            reasoning_details,
-            tool_calls,
-        });
+        let answer = Answer { content, reasoning_content, reasoning_details, tool_calls };
+        if self.messages.iter().all(WireMessage::is_instruction) {
+            self.ask_nothing();
+        }
+        match self.messages.last_mut() {
+            Some(WireMessage::Assistant(last)) if last.tool_calls.is_empty() => last.append(answer),
+            Some(_) | None => self.messages.push(WireMessage::Assistant(answer)),
+        }
     }
 
     fn wire_call(&mut self, call: &ToolCall) -> WireCall {

@@ -11,7 +11,10 @@ use crate::catalogue::ModelInfo;
 use crate::message::{AssistantMessage, ContentBlock, Message, ToolCall, ToolResultMessage};
 use crate::provider_entry::ProviderEntry;
 use crate::providers::{json_text, to_json};
-use crate::replay::{IMAGE_NOTE, IMAGES_HEAD, Maker, is_sendable, result_text, volatile_text};
+use crate::replay::{
+    ANSWER_IMAGE_NOTE, IMAGES_HEAD, Maker, NO_QUESTION, SentImages, image_type, is_sendable,
+    result_text, sent_images, volatile_text,
+};
 use crate::request::{Request, ToolSpec};
 use crate::schema_form::{allows_strict, required_tool_schema};
 use crate::thinking::{LevelValue, ThinkingLevel, ThinkingPlan};
@@ -173,7 +176,7 @@ struct Reasoning<'a> {
 struct Conversation<'a> {
     entry: &'a ProviderEntry,
     model: &'a str,
-    sends_images: bool,
+    sent_images: SentImages,
     ids: ToolIds,
     items: Vec<Item<'a>>,
     /// Images of results, until the last result of their message is there.
@@ -185,7 +188,7 @@ impl<'a> Conversation<'a> {
         let mut conversation = Self {
             entry,
             model: &request.model,
-            sends_images: entry.sends_images(&request.model),
+            sent_images: sent_images(entry, &request.model),
             ids: ToolIds::new(entry.compat.tool_ids),
             items: Vec::new(),
             images: Vec::new(),
@@ -205,6 +208,9 @@ impl<'a> Conversation<'a> {
             }
         }
         conversation.release_images();
+        if conversation.items.is_empty() {
+            conversation.append_user(vec![Part::InputText { text: NO_QUESTION }]);
+        }
         conversation
     }
 
@@ -238,11 +244,13 @@ impl<'a> Conversation<'a> {
                 ContentBlock::Text { text } => {
                     is_sendable(text).then_some(Part::InputText { text })
                 }
-                ContentBlock::Image { .. } if !self.sends_images => {
-                    Some(Part::InputText { text: IMAGE_NOTE })
-                }
                 ContentBlock::Image { mime_type, data } => {
-                    Some(Part::InputImage { image_url: format!("data:{mime_type};base64,{data}") })
+                    Some(match image_type(self.sent_images, mime_type, data) {
+                        Ok(mime_type) => Part::InputImage {
+                            image_url: format!("data:{mime_type};base64,{data}"),
+                        },
+                        Err(text) => Part::InputText { text },
+                    })
                 }
                 ContentBlock::Thinking { .. }
                 | ContentBlock::ToolCall(_)
@@ -275,9 +283,13 @@ impl<'a> Conversation<'a> {
         self.ids.begin_message();
         // Adjacent texts are parts of one message, but never of the message before this one.
         let mut is_text_last = false;
+        // What the provider's own tools left behind is refused without the reasoning before it.
+        let mut lacks_reasoning = false;
         for block in &message.content {
             match block {
-                ContentBlock::Text { text } if is_sendable(text) => {
+                ContentBlock::Text { text } if !is_sendable(text) => {}
+                ContentBlock::Text { .. } | ContentBlock::Image { .. } => {
+                    let text = block.as_text().unwrap_or(ANSWER_IMAGE_NOTE);
                     let part = Part::OutputText { text, annotations: [] };
                     match self.items.last_mut() {
                         Some(Item::Message { content, .. }) if is_text_last => content.push(part),
@@ -286,24 +298,30 @@ impl<'a> Conversation<'a> {
                             .push(Item::Message { role: Role::Assistant, content: vec![part] }),
                     }
                     is_text_last = true;
+                    lacks_reasoning = false;
                 }
+                // What it was kept in follows, if it can be replayed.
+                ContentBlock::Thinking { .. } => lacks_reasoning = true,
                 ContentBlock::ToolCall(call) => {
                     let call = self.wire_call(call);
                     self.items.push(call);
                     is_text_last = false;
+                    lacks_reasoning = false;
                 }
                 ContentBlock::Opaque { api, data }
                     if maker == Maker::SameModel && api == self.entry.api.as_str() =>
                 {
-                    if let Some(item) = replayed(data) {
-                        self.items.push(item);
-                        is_text_last = false;
+                    match replayed(data) {
+                        Some(Item::Other(_)) if lacks_reasoning => {}
+                        Some(item) => {
+                            lacks_reasoning = false;
+                            self.items.push(item);
+                            is_text_last = false;
+                        }
+                        None => lacks_reasoning = true,
                     }
                 }
-                ContentBlock::Text { .. }
-                | ContentBlock::Thinking { .. }
-                | ContentBlock::Opaque { .. }
-                | ContentBlock::Image { .. } => {}
+                ContentBlock::Opaque { .. } => {}
             }
         }
         // Reasoning is refused without what it led to, which a broken-off answer may lack.

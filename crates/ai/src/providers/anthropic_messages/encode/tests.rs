@@ -6,6 +6,7 @@ use super::*;
 use crate::api::Api;
 use crate::message::StopReason;
 use crate::providers::said::*;
+use crate::replay::{IMAGE_NOTE, IMAGE_TYPE_NOTE};
 use crate::request::ToolSpec;
 
 fn entry() -> ProviderEntry {
@@ -27,9 +28,13 @@ fn thinking(text: &str, signature: Option<&str>, redacted: bool) -> ContentBlock
 /// The messages alone, without marks for the cache.
 #[track_caller]
 fn check(messages: Vec<Message>, expected: Value) {
+    assert_eq!(encoded(&request(messages), &without_marks())["messages"], expected);
+}
+
+fn without_marks() -> ProviderEntry {
     let mut entry = entry();
     entry.compat.no_cache_control = true;
-    assert_eq!(encoded(&request(messages), &entry)["messages"], expected);
+    entry
 }
 
 /// SPEC M17
@@ -122,12 +127,14 @@ fn results_stand_together_behind_their_calls() {
 fn results_come_before_text_that_was_put_between_them() {
     check(
         vec![
+            says("go"),
             answer(vec![call("c1", json!({})), call("c2", json!({}))]).into(),
             result("c1", vec![ContentBlock::text("1")]),
             says("meanwhile"),
             result("c2", vec![ContentBlock::text("2")]),
         ],
         json!([
+            {"role": "user", "content": [{"type": "text", "text": "go"}]},
             {"role": "assistant", "content": [
                 {"type": "tool_use", "id": "c1", "name": "Read", "input": {}},
                 {"type": "tool_use", "id": "c2", "name": "Read", "input": {}},
@@ -148,12 +155,14 @@ fn results_come_before_text_that_was_put_between_them() {
 fn ids_that_are_refused_or_used_twice_are_replaced_in_call_and_result() {
     check(
         vec![
+            says("go"),
             answer(vec![call("f:0", json!({}))]).into(),
             result("f:0", vec![ContentBlock::text("1")]),
             answer(vec![call("f:0", json!({}))]).into(),
             result("f:0", vec![ContentBlock::text("2")]),
         ],
         json!([
+            {"role": "user", "content": [{"type": "text", "text": "go"}]},
             {"role": "assistant", "content": [
                 {"type": "tool_use", "id": "f_0_ff5b95cb", "name": "Read", "input": {}}]},
             {"role": "user", "content": [
@@ -171,7 +180,7 @@ fn ids_that_are_refused_or_used_twice_are_replaced_in_call_and_result() {
 /// SPEC M9
 #[test]
 fn thinking_goes_back_to_its_maker_alone() {
-    let opaque = json!({"type": "server_tool_use", "id": "s", "name": "n", "input": {}});
+    let opaque = json!({"type": "compaction", "content": "so far"});
     let content = || {
         vec![
             thinking("hm", Some("sig"), false),
@@ -201,7 +210,8 @@ fn thinking_goes_back_to_its_maker_alone() {
         message.provider = provider.into();
         message.api = api.into();
         message.model = model.into();
-        check(vec![message.into()], json!([{"role": "assistant", "content": expected}]));
+        let body = encoded(&request(vec![says("go"), message.into()]), &without_marks());
+        assert_eq!(body["messages"][1], json!({"role": "assistant", "content": expected}));
     }
 }
 
@@ -241,7 +251,60 @@ fn images_are_sent_or_noted() {
     blind.compat.no_cache_control = true;
     let messages = vec![answer(vec![call("c", json!({}))]).into(), result("c", vec![image()])];
     assert_eq!(
-        encoded(&request(messages), &blind)["messages"][1]["content"][0]["content"],
+        encoded(&request(messages), &blind)["messages"][2]["content"][0]["content"],
         json!([{"type": "text", "text": IMAGE_NOTE}])
     );
+}
+
+/// SPEC M16
+#[test]
+fn the_user_begins_and_ends() {
+    let nothing = json!({"role": "user", "content": [{"type": "text", "text": "(no text)"}]});
+    let said = json!({"role": "assistant", "content": [{"type": "text", "text": "said"}]});
+    check(vec![], json!([nothing]));
+    check(vec![says(" ")], json!([nothing]));
+    check(vec![answer(vec![ContentBlock::text("said")]).into()], json!([nothing, said, nothing]));
+}
+
+/// A use of the provider's own tool is refused without its result, and a result without its use.
+///
+/// SPEC M16
+#[test]
+fn half_of_a_server_tool_is_not_sent() {
+    let own = |data: &Value| ContentBlock::Opaque {
+        api: "anthropic-messages".into(),
+        data: data.clone(),
+    };
+    let used = json!({"type": "server_tool_use", "id": "s", "name": "n", "input": {}});
+    let found = json!({"type": "web_search_tool_result", "tool_use_id": "s", "content": []});
+    let text = json!({"type": "text", "text": "said"});
+    for (blocks, expected) in [
+        (vec![own(&used), own(&found)], json!([used, found, text])),
+        (vec![own(&used)], json!([text])),
+        (vec![own(&found)], json!([text])),
+    ] {
+        let content = [blocks, vec![ContentBlock::text("said")]].concat();
+        let body = encoded(&request(vec![says("go"), answer(content).into()]), &without_marks());
+        assert_eq!(body["messages"][1]["content"], expected);
+    }
+}
+
+/// SPEC M15
+#[test]
+fn images_of_types_that_are_not_read_are_noted() {
+    for (mime_type, data, sent) in [
+        ("image/gif", "QUJD", Some("image/gif")),
+        ("image/jpg", "QUJD", Some("image/jpeg")),
+        ("IMAGE/PNG; charset=binary", "QUJD", Some("image/png")),
+        ("image/svg+xml", "QUJD", None),
+        ("image/png", "", None),
+    ] {
+        let image = ContentBlock::Image { mime_type: mime_type.into(), data: data.into() };
+        let body = encoded(&request(vec![user(vec![image])]), &without_marks());
+        let block = &body["messages"][0]["content"][0];
+        match sent {
+            Some(sent) => assert_eq!(block["source"]["media_type"], sent, "{mime_type}"),
+            None => assert_eq!(block["text"], IMAGE_TYPE_NOTE, "{mime_type}"),
+        }
+    }
 }

@@ -5,6 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::api::Api;
 use crate::providers::said::*;
+use crate::replay::IMAGE_NOTE;
 use crate::request::ToolSpec;
 
 fn entry() -> ProviderEntry {

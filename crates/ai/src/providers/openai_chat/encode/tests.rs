@@ -7,6 +7,7 @@ use crate::api::Api;
 use crate::compat::ToolIdForm;
 use crate::message::StopReason;
 use crate::providers::said::*;
+use crate::replay::IMAGE_NOTE;
 use crate::request::ToolSpec;
 
 fn entry() -> ProviderEntry {
@@ -119,10 +120,11 @@ fn calls_and_results() {
 fn mistral_gets_ids_of_nine_letters_and_digits() {
     let mut entry = entry();
     entry.compat.tool_ids = ToolIdForm::NineAlphanumerics;
-    let messages = vec![answer(vec![call("call_1", "{}")]).into(), result("call_1", vec![])];
+    let messages =
+        vec![says("go"), answer(vec![call("call_1", "{}")]).into(), result("call_1", vec![])];
     let body = encoded(&request(messages), &entry);
-    let id = body["messages"][0]["tool_calls"][0]["id"].as_str().unwrap();
-    assert_eq!(body["messages"][1]["tool_call_id"], id);
+    let id = body["messages"][1]["tool_calls"][0]["id"].as_str().unwrap();
+    assert_eq!(body["messages"][2]["tool_call_id"], id);
     assert!(id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{id}");
 }
 
@@ -131,6 +133,7 @@ fn mistral_gets_ids_of_nine_letters_and_digits() {
 fn reasoning_goes_back_where_the_host_wants_it() {
     let messages = || {
         vec![
+            says("go"),
             answer(vec![thinking("plan"), call("c1", "{}")]).into(),
             result("c1", vec![ContentBlock::text("1")]),
             answer(vec![call("c2", "{}")]).into(),
@@ -146,7 +149,7 @@ fn reasoning_goes_back_where_the_host_wants_it() {
         let mut entry = entry();
         entry.compat.reasoning_replay = replay;
         let body = encoded(&request(messages()), &entry);
-        let sent = [0, 2, 4].map(|at| body["messages"][at]["reasoning_content"].clone());
+        let sent = [1, 3, 5].map(|at| body["messages"][at]["reasoning_content"].clone());
         assert_eq!(sent, expected, "{replay:?}");
     }
 }
@@ -167,9 +170,9 @@ fn reasoning_details_go_back_to_their_maker_alone() {
             ContentBlock::text("said"),
         ]);
         message.model = model.into();
-        let body = encoded(&request(vec![message.into()]), &entry());
-        assert_eq!(body["messages"][0]["reasoning_details"], expected);
-        assert_eq!(body["messages"][0]["content"], "said");
+        let body = encoded(&request(vec![says("go"), message.into()]), &entry());
+        assert_eq!(body["messages"][1]["reasoning_details"], expected);
+        assert_eq!(body["messages"][1]["content"], "said");
     }
 }
 
@@ -218,5 +221,72 @@ fn messages_with_nothing_to_say_are_not_sent() {
         &entry(),
         vec![says("one"), failed.into(), says(" \n"), says("two"), aborted.into()],
         json!([{"role": "user", "content": "one\n\ntwo"}]),
+    );
+}
+
+/// SPEC M15, M16
+#[test]
+fn hosts_that_insist_on_turns_get_them() {
+    let mut strict = entry();
+    strict.compat.no_user_after_result = true;
+    let call_of = |id: &str| {
+        json!([{"id": id, "type": "function",
+        "function": {"name": "Read", "arguments": "{}"}}])
+    };
+    let mut instructed = request(vec![
+        answer(vec![ContentBlock::text("one")]).into(),
+        answer(vec![ContentBlock::text("two"), call("c1", "{}")]).into(),
+        result("c1", vec![image()]),
+        says("and?"),
+        answer(vec![call("c2", "{}")]).into(),
+        result("c2", vec![]),
+        answer(vec![ContentBlock::text("three")]).into(),
+    ]);
+    instructed.system_prompt = "be brief".into();
+    let url = json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}});
+    assert_eq!(
+        encoded(&instructed, &strict)["messages"],
+        json!([
+            {"role": "system", "content": "be brief"},
+            {"role": "user", "content": "(no text)"},
+            {"role": "assistant", "content": "one\n\ntwo", "tool_calls": call_of("c1")},
+            {"role": "tool", "tool_call_id": "c1", "content": "(see the image below)"},
+            {"role": "assistant", "content": "(no answer)"},
+            {"role": "user", "content": [
+                {"type": "text", "text": "Images from the tool results:"},
+                url,
+                {"type": "text", "text": "and?"},
+            ]},
+            {"role": "assistant", "content": null, "tool_calls": call_of("c2")},
+            {"role": "tool", "tool_call_id": "c2", "content": "(no output)"},
+            {"role": "assistant", "content": "three"},
+            {"role": "user", "content": "(no text)"},
+        ])
+    );
+    check(&strict, vec![], json!([{"role": "user", "content": "(no text)"}]));
+}
+
+/// Equal ids within one message, as a history of another program may have them.
+///
+/// SPEC M7
+#[test]
+fn equal_ids_of_one_message_are_told_apart() {
+    check(
+        &entry(),
+        vec![
+            says("go"),
+            answer(vec![call("c", "{}"), call("c", "{}")]).into(),
+            result("c", vec![ContentBlock::text("1")]),
+            result("c", vec![ContentBlock::text("2")]),
+        ],
+        json!([
+            {"role": "user", "content": "go"},
+            {"role": "assistant", "content": null, "tool_calls": [
+                {"id": "c", "type": "function", "function": {"name": "Read", "arguments": "{}"}},
+                {"id": "c_2", "type": "function", "function": {"name": "Read", "arguments": "{}"}},
+            ]},
+            {"role": "tool", "tool_call_id": "c", "content": "1"},
+            {"role": "tool", "tool_call_id": "c_2", "content": "2"},
+        ]),
     );
 }
