@@ -52,7 +52,7 @@ impl Decoder {
             return;
         }
         let failure = payload::read(payload, |payload| {
-            let event = serde_json::from_slice::<Maybe<Event<'_>>>(payload.data)?;
+            let event = payload::parse::<Maybe<Event<'_>>>(payload.data)?;
             self.event(event, payload, blocks);
             Ok(())
         });
@@ -89,7 +89,7 @@ impl Decoder {
         };
         if let Some(ending) = ending {
             let response = event.response.0.unwrap_or_default();
-            return self.end(ending, response, blocks);
+            return self.end(ending, *response, blocks);
         }
         if let Some(error) = self.error.take() {
             return self.fail(blocks, error);
