@@ -106,15 +106,12 @@ fn decode(api: Api, body: &[u8], piece: usize) -> usize {
     count + events.len()
 }
 
-const APIS: [Api; 4] =
-    [Api::AnthropicMessages, Api::OpenaiChat, Api::OpenaiResponses, Api::GoogleGenerate];
-
 fn made_streams(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("decode");
     group.sample_size(10);
     group.warm_up_time(Duration::from_millis(300));
     group.measurement_time(Duration::from_secs(1));
-    for api in APIS {
+    for api in Api::ALL {
         for (size, delta) in [("100 B deltas", 100), ("one 8 MB event", TEXT)] {
             let body = made(api, delta);
             assert!(is_whole(api, &body), "{api} {size}");
@@ -158,7 +155,7 @@ fn recorded_streams(criterion: &mut Criterion) {
     group.sample_size(20);
     group.warm_up_time(Duration::from_millis(300));
     group.measurement_time(Duration::from_secs(1));
-    for api in APIS {
+    for api in Api::ALL {
         let bodies: Vec<Vec<u8>> = index
             .iter()
             .filter(|recording| {
