@@ -4,3 +4,4 @@ pub mod bench;
 pub mod grammar;
 pub mod outline;
 pub mod program;
+pub mod recordings;

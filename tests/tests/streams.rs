@@ -1,11 +1,11 @@
 //! Every recorded stream, decoded in one piece, byte by byte and at every split, against what
 //! independent clients made of it.
 //!
-//! The recordings lie outside the repository: in `$CODING_AGENT_SHARED/streams`, else in
-//! `../shared/streams` beside the workspace. Without them this says so and passes, but with `CI=true` it fails.
+//! The recordings lie outside the repository; see [`tests::recordings`]. Without them this says so and
+//! passes, but with `CI=true` it fails.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,9 +13,9 @@ use ai::{
     Api, Assembler, AssistantMessage, Compat, ContentBlock, DecodeOptions, Framing, MessageId,
     StopReason, StreamDecoder, StreamEvent, Timestamp, Usage,
 };
-use serde::Deserialize;
 use serde_json::Value;
-use tests::grammar;
+use tests::recordings::Recording;
+use tests::{grammar, recordings};
 
 /// Bodies up to this size are split at every position.
 const EVERY_SPLIT: usize = 16 * 1024;
@@ -28,17 +28,6 @@ const SPLIT_BUDGET: usize =
 /// Streams that may differ from what is expected, each with its reason.
 const EXCEPTIONS: &[(&str, &str)] = &[];
 
-#[derive(Deserialize)]
-struct Recording {
-    name: String,
-    provider: String,
-    api: String,
-    framing: String,
-    body_file: String,
-    #[serde(default)]
-    model: Option<String>,
-}
-
 /// At how many positions a body was split in two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Splits {
@@ -50,13 +39,11 @@ enum Splits {
 /// SPEC M1, M4, M5, M6, M7, M8, M9, M10, M11, M12
 #[test]
 fn recorded_streams_decode_as_expected() {
-    let Some(streams) = recordings() else {
+    let (Some(streams), Some(index)) = (recordings::folder(), recordings::all()) else {
         assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "the recorded streams are missing");
         println!("skipped: no recorded streams");
         return;
     };
-    let index = std::fs::read(streams.join("index.json")).expect("index.json");
-    let index: Vec<Recording> = serde_json::from_slice(&index).expect("the index");
     let results = check_all(&streams, &index);
     let mut counts: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     let mut failures = Vec::new();
@@ -110,20 +97,13 @@ fn check_all<'a>(
     })
 }
 
-fn recordings() -> Option<PathBuf> {
-    let shared = std::env::var_os("CODING_AGENT_SHARED")
-        .map(PathBuf::from)
-        .unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared"));
-    Some(shared.join("streams")).filter(|streams| streams.join("index.json").is_file())
-}
-
 fn check(
     streams: &Path,
     recording: &Recording,
     api: Api,
     framing: Framing,
 ) -> Result<Splits, String> {
-    let body = std::fs::read(streams.join("raw").join(&recording.body_file)).expect("a body");
+    let body = recording.body();
     let expected = streams.join("expected").join(format!("{}.expected.json", recording.name));
     let expected = std::fs::read(expected).expect("an expected result");
     let expected: Value = serde_json::from_slice(&expected).expect("JSON");

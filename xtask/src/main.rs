@@ -11,6 +11,7 @@ mod ci;
 mod command;
 mod doc;
 mod lint;
+mod mutate;
 mod spec;
 mod test;
 mod workspace;
@@ -24,6 +25,7 @@ usage: cargo xtask COMMAND
   bench [--variant openai-chat] [SCENARIO…] [OPTIONS]
                                                     beside other agents, on their mock model
   bench criterion [CARGO BENCH ARGS]                the workspace's own benches
+  mutate [--cases N | --case N]                     mutated streams, a million unless told otherwise
   doc [CARGO DOC ARGS]                              documentation, warnings denied
   ci                                                lint, spec --check and test, as one answer
 ";
@@ -48,6 +50,7 @@ fn run(args: &[String]) -> Result<()> {
         "lint" => lint::run(rest),
         "spec" => spec::run(rest),
         "bench" => bench::run(rest),
+        "mutate" => mutate::run(rest),
         "doc" => doc::run(rest),
         "ci" => ci::run(rest),
         "help" | "--help" | "-h" => {

@@ -1,19 +1,19 @@
 //! Hand-written streams, one for each thing that hosts do differently, and what they come to.
 //!
 //! Every stream is decoded in one piece, byte by byte and at every split, and its events are checked
-//! against the grammar; then streams are cut, doubled and spliced at random and checked again.
+//! against the grammar; then streams are mutated at random and checked again.
 
 use ai::{
     Api, Assembler, AssistantMessage, Compat, ContentBlock, DecodeOptions, Framing, MessageId,
     StreamDecoder, StreamEvent, Timestamp, ToolCall,
 };
-use proptest::prelude::*;
 use tests::grammar;
 
 mod generates;
 mod makers;
 mod matrix;
 mod messages;
+mod mutations;
 mod responses;
 
 use self::generates::generates;
@@ -853,102 +853,5 @@ fn a_long_stream_costs_what_it_is_long() {
         decoder.push(chunk.as_bytes(), &mut out);
         // Each piece makes one event that is as long as what is new in it.
         assert_eq!(out, [StreamEvent::ToolcallDelta { index: 0, delta: "1,".to_owned() }]);
-    }
-}
-
-/// The payloads as this framing has them, or with none around them; nobody frames by hand what Amazon
-/// frames.
-fn framed(framing: Framing, is_bare: bool, payloads: &[&str]) -> Vec<u8> {
-    match framing {
-        _ if is_bare => payloads.concat().into_bytes(),
-        Framing::Ndjson => payloads.join("\n").into_bytes(),
-        _ => body(payloads).into_bytes(),
-    }
-}
-
-#[derive(Clone, Debug)]
-enum Damage {
-    Cut,
-    Double,
-    Drop,
-    Flip(u8),
-}
-
-fn damages() -> impl Strategy<Value = Vec<(Damage, prop::sample::Index, prop::sample::Index)>> {
-    let damage = prop_oneof![
-        Just(Damage::Cut),
-        Just(Damage::Double),
-        Just(Damage::Drop),
-        any::<u8>().prop_map(Damage::Flip)
-    ];
-    prop::collection::vec(
-        (damage, any::<prop::sample::Index>(), any::<prop::sample::Index>()),
-        0..4,
-    )
-}
-
-fn damaged(
-    mut body: Vec<u8>,
-    damages: &[(Damage, prop::sample::Index, prop::sample::Index)],
-) -> Vec<u8> {
-    for (damage, from, to) in damages {
-        let (from, to) = (from.index(body.len() + 1), to.index(body.len() + 1));
-        let range = from.min(to)..from.max(to);
-        match damage {
-            Damage::Cut => body.truncate(from),
-            Damage::Double => {
-                let doubled = body[range.clone()].to_vec();
-                body.splice(range.end..range.end, doubled);
-            }
-            Damage::Drop => drop(body.drain(range)),
-            Damage::Flip(bits) => {
-                if let Some(byte) = body.get_mut(from) {
-                    *byte ^= bits;
-                }
-            }
-        }
-    }
-    body
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
-
-    /// SPEC M1, M4
-    #[test]
-    fn any_bytes_follow_the_grammar_however_they_are_cut(
-        stream in any::<prop::sample::Index>(),
-        framing in prop_oneof![Just(Framing::Sse), Just(Framing::Ndjson), Just(Framing::AwsEventStream)],
-        thinking_tags in any::<bool>(),
-        is_bare in any::<bool>(),
-        damages in damages(),
-        splits in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
-    ) {
-        let streams: Vec<(Api, Chat)> = [
-            (Api::OpenaiChat, chats()),
-            (Api::AnthropicMessages, messages()),
-            (Api::OpenaiResponses, responses::responses()),
-            (Api::GoogleGenerate, generates()),
-        ]
-        .into_iter()
-        .flat_map(|(api, streams)| streams.into_iter().map(move |stream| (api, stream)))
-        .chain(answers().into_iter().map(|(api, answer, expected)| {
-            (api, chat("whole", &[answer.to_owned()], expected))
-        }))
-        .collect();
-        let (api, chat) = stream.get(&streams);
-        let chunks: Vec<&str> = chat.chunks.iter().map(String::as_str).collect();
-        let body = damaged(framed(framing, is_bare, &chunks), &damages);
-        let mut compat = Compat::default();
-        compat.thinking_tags = thinking_tags;
-        let options = options(compat, framing);
-        let whole = decode(*api, &options, [&body[..]]);
-        prop_assert_eq!(grammar::check(&whole), Ok(()));
-        prop_assert_eq!(&decode(*api, &options, body.chunks(1)), &whole);
-        let mut splits: Vec<usize> = splits.iter().map(|split| split.index(body.len() + 1)).collect();
-        splits.extend([0, body.len()]);
-        splits.sort_unstable();
-        let pieces = splits.windows(2).map(|ends| &body[ends[0]..ends[1]]);
-        prop_assert_eq!(&decode(*api, &options, pieces), &whole);
     }
 }

@@ -12,6 +12,7 @@ use ai::{
     Origin, Provider, ProviderEntry, Request, StopReason, Timeouts, ToolErrorKind,
     ToolResultMessage, ToolSpec, UserMessage,
 };
+use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use scripted_model::{Host, RecordedRequest, ScriptedModel, Turn};
 use serde_json::json;

@@ -105,7 +105,11 @@ impl Blocks {
 
     /// Moves the events that are ready to `out`.
     pub(crate) fn drain_into(&mut self, out: &mut Vec<StreamEvent>) {
-        out.append(&mut self.events);
+        if out.is_empty() {
+            std::mem::swap(out, &mut self.events);
+        } else {
+            out.append(&mut self.events);
+        }
     }
 
     /// Whether the end event was made.

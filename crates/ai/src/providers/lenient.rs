@@ -162,7 +162,9 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
                 f.write_str("an array")
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
-                let mut list = Vec::new();
+                // Most lists of a stream have one item, and a vector that grows begins with room for
+                // more.
+                let mut list: Vec<T> = items.next_element()?.into_iter().collect();
                 while let Some(item) = items.next_element()? {
                     list.push(item);
                 }

@@ -2,6 +2,7 @@
 //! error.
 
 use memchr::memchr;
+use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
@@ -80,6 +81,16 @@ fn lines(event: Payload<'_>) -> impl Iterator<Item = Payload<'_>> {
 
 fn is_json(data: &[u8]) -> bool {
     serde_json::from_slice::<IgnoredAny>(data).is_ok()
+}
+
+/// Parses a payload's text. Checked as a whole, UTF-8 costs a fraction of what it costs string by
+/// string.
+pub(crate) fn parse<'a, T: Deserialize<'a>>(data: &'a [u8]) -> Result<T, serde_json::Error> {
+    match std::str::from_utf8(data) {
+        Ok(text) => serde_json::from_str(text),
+        // Strings that nobody reads may hold anything; the error names the place of another.
+        Err(_) => serde_json::from_slice(data),
+    }
 }
 
 /// Events whose only purpose is to keep a connection open.

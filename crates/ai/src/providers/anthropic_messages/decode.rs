@@ -49,7 +49,7 @@ impl Decoder {
             return;
         }
         let failure = payload::read(payload, |payload| {
-            let event = serde_json::from_slice::<Maybe<Event<'_>>>(payload.data)?;
+            let event = payload::parse::<Maybe<Event<'_>>>(payload.data)?;
             self.event(event, payload, blocks);
             Ok(())
         });
@@ -77,7 +77,7 @@ impl Decoder {
         match kind {
             "message_start" => {
                 if let Some(message) = event.message.0 {
-                    self.message_start(message, blocks);
+                    self.message_start(*message, blocks);
                 }
             }
             "content_block_start" => {
@@ -276,9 +276,9 @@ impl Decoder {
         }
     }
 
-    fn count(&mut self, usage: Maybe<Usage>, blocks: &mut Blocks) {
+    fn count(&mut self, usage: Maybe<Box<Usage>>, blocks: &mut Blocks) {
         if let Some(usage) = usage.0 {
-            self.usage = self.usage.overlaid_by(usage);
+            self.usage = self.usage.overlaid_by(*usage);
             blocks.usage = self.usage.tokens();
         }
     }

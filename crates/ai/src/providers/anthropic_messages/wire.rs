@@ -13,10 +13,11 @@ pub(super) struct Event<'a> {
     #[serde(borrow, rename = "type")]
     pub(super) kind: Text<'a>,
     pub(super) index: Count,
-    pub(super) message: Maybe<Message<'a>>,
+    /// Boxed, because it is large and rare, and an event is moved about for each delta.
+    pub(super) message: Maybe<Box<Message<'a>>>,
     pub(super) content_block: Value,
     pub(super) delta: Maybe<Delta<'a>>,
-    pub(super) usage: Maybe<Usage>,
+    pub(super) usage: Maybe<Box<Usage>>,
     pub(super) error: Present,
     /// `error` where a gateway sends another API's errors.
     pub(super) object: Text<'a>,
@@ -30,7 +31,7 @@ pub(super) struct Message<'a> {
     pub(super) model: Text<'a>,
     pub(super) content: List<Value>,
     pub(super) stop_reason: Text<'a>,
-    pub(super) usage: Maybe<Usage>,
+    pub(super) usage: Maybe<Box<Usage>>,
 }
 
 /// What a block grows by, or what `message_delta` tells.

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::METADATA;
 use super::arguments::Arguments;
-use super::wire::{Candidate, Chunk};
+use super::wire::{Candidate, Chunk, Part};
 use crate::error::{ErrorKind, ProviderError};
 use crate::error_response;
 use crate::message::StopReason;
@@ -24,9 +24,6 @@ use crate::providers::stop_word;
 /// How much of the host's own explanation of an end is shown. Real ones are a sentence, or the call
 /// that could not be read.
 const MAX_EXPLANATION: usize = 500;
-
-/// The fields of a part that is prose, or nothing.
-const PROSE_FIELDS: [&str; 3] = ["text", "thought", "thoughtSignature"];
 
 /// The state between two payloads.
 #[derive(Debug, Default)]
@@ -66,7 +63,7 @@ impl Decoder {
             return;
         }
         let failure = payload::read(payload, |payload| {
-            let chunk = serde_json::from_slice::<Maybe<Chunk<'_>>>(payload.data)?;
+            let chunk = payload::parse::<Maybe<Chunk<'_>>>(payload.data)?;
             self.chunk(chunk, payload, blocks);
             Ok(())
         });
@@ -153,8 +150,12 @@ impl Decoder {
 
     fn candidate(&mut self, candidate: Candidate<'_>, blocks: &mut Blocks) {
         for part in candidate.content.0.unwrap_or_default().parts.0 {
-            if let Value::Object(part) = part {
-                self.part(part, blocks);
+            match part {
+                Part::Prose { text, is_thought, signature } => {
+                    let prose = if is_thought { Prose::Thinking } else { Prose::Text };
+                    self.prose(prose, text.as_str(), signature.as_str(), blocks);
+                }
+                Part::Other(part) => self.part(part, blocks),
             }
         }
         let metadata = [
@@ -187,9 +188,8 @@ impl Decoder {
         } else {
             Prose::Text
         };
-        let is_prose = part.get("text").is_some_and(Value::is_string)
-            || part.keys().all(|key| PROSE_FIELDS.contains(&key.as_str()));
-        if is_prose {
+        // Whatever else stands beside text.
+        if part.get("text").is_some_and(Value::is_string) {
             self.prose(prose, text_of(&part, "text"), &signature, blocks);
             return;
         }

@@ -12,7 +12,7 @@ use super::calls::{Calls, LEGACY_INDEX};
 use super::reasoning_details::ReasoningDetails;
 use super::thinking_tags::ThinkingTags;
 use super::usage::Usage;
-use super::wire::{CallDelta, Choice, Chunk, Delta, Part};
+use super::wire::{CallDelta, Choice, Chunk, Content, Delta, Part};
 use crate::compat::Compat;
 use crate::error::{ErrorKind, ProviderError};
 use crate::error_response;
@@ -70,7 +70,7 @@ impl Decoder {
             return;
         }
         let failure = payload::read(payload, |payload| {
-            let chunk = serde_json::from_slice::<Maybe<Chunk<'_>>>(payload.data)?;
+            let chunk = payload::parse::<Maybe<Chunk<'_>>>(payload.data)?;
             self.chunk(chunk, payload, blocks);
             Ok(())
         });
@@ -172,7 +172,7 @@ impl Decoder {
                 for (position, call) in (0_u64..).zip(calls) {
                     call.index = Count(Some(position));
                 }
-                self.delta(message, blocks);
+                self.delta(*message, blocks);
             }
             (None, Some(_) | None) => {}
         }
@@ -204,14 +204,9 @@ impl Decoder {
             None => {}
         }
         self.sign(delta.reasoning_opaque.as_str(), blocks);
-        for part in delta.content.0 {
-            match part {
-                Part::Text(text) => self.text(&text, blocks),
-                Part::Thinking { text, signature } => {
-                    self.grow(Prose::Thinking, &text, blocks);
-                    self.sign(&signature, blocks);
-                }
-            }
+        match delta.content {
+            Content::Text(text) => self.text(&text, blocks),
+            Content::Parts(parts) => parts.into_iter().for_each(|part| self.part(part, blocks)),
         }
         if !delta.refusal.is_empty() {
             self.refused = true;
@@ -227,7 +222,20 @@ impl Decoder {
         }
     }
 
+    fn part(&mut self, part: Part<'_>, blocks: &mut Blocks) {
+        match part {
+            Part::Text(text) => self.text(&text, blocks),
+            Part::Thinking { text, signature } => {
+                self.grow(Prose::Thinking, &text, blocks);
+                self.sign(&signature, blocks);
+            }
+        }
+    }
+
     fn text(&mut self, text: &str, blocks: &mut Blocks) {
+        if text.is_empty() {
+            return;
+        }
         match self.tags.take() {
             Some(mut tags) => {
                 tags.push(text, &mut |prose, text| self.grow(prose, text, blocks));
@@ -278,7 +286,7 @@ impl Decoder {
     }
 
     /// The last counts that were sent stand: where there are several they are cumulative.
-    fn count(&mut self, usage: &Maybe<Usage>, blocks: &mut Blocks) {
+    fn count(&mut self, usage: &Maybe<Box<Usage>>, blocks: &mut Blocks) {
         if let Some(tokens) = usage.0.as_ref().and_then(|usage| usage.tokens(&self.compat)) {
             blocks.usage = tokens;
         }

@@ -19,9 +19,9 @@ pub(super) struct Chunk<'a> {
     #[serde(borrow)]
     pub(super) model: Text<'a>,
     pub(super) choices: Option<List<Choice<'a>>>,
-    pub(super) usage: Maybe<Usage>,
+    pub(super) usage: Maybe<Box<Usage>>,
     /// Groq's own corner, which holds the usage on some of its endpoints.
-    pub(super) x_groq: Maybe<Groq>,
+    pub(super) x_groq: Maybe<Box<Groq>>,
     pub(super) error: Present,
     /// `error` on hosts that send the error without a wrapper.
     pub(super) object: Text<'a>,
@@ -32,7 +32,7 @@ pub(super) struct Chunk<'a> {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Groq {
-    pub(super) usage: Maybe<Usage>,
+    pub(super) usage: Maybe<Box<Usage>>,
     pub(super) error: Present,
 }
 
@@ -43,10 +43,11 @@ pub(super) struct Choice<'a> {
     #[serde(borrow)]
     pub(super) delta: Maybe<Delta<'a>>,
     /// The message so far, beside the delta on some hosts; the whole of it where there is no delta.
-    pub(super) message: Maybe<Delta<'a>>,
+    /// Boxed like everything here that is large and rare: a chunk is moved about for each delta.
+    pub(super) message: Maybe<Box<Delta<'a>>>,
     pub(super) finish_reason: Text<'a>,
     /// Moonshot counts here.
-    pub(super) usage: Maybe<Usage>,
+    pub(super) usage: Maybe<Box<Usage>>,
     pub(super) error: Value,
 }
 
@@ -65,7 +66,7 @@ pub(super) struct Delta<'a> {
     pub(super) refusal: Text<'a>,
     pub(super) tool_calls: List<Maybe<CallDelta<'a>>>,
     /// The form before `tool_calls`.
-    pub(super) function_call: Maybe<Function<'a>>,
+    pub(super) function_call: Maybe<Box<Function<'a>>>,
 }
 
 /// What one tool call grows by.
@@ -75,9 +76,9 @@ pub(super) struct CallDelta<'a> {
     pub(super) index: Count,
     #[serde(borrow)]
     pub(super) id: Text<'a>,
-    pub(super) function: Maybe<Function<'a>>,
-    pub(super) custom: Maybe<Custom<'a>>,
-    pub(super) extra_content: Maybe<ExtraContent<'a>>,
+    pub(super) function: Maybe<Box<Function<'a>>>,
+    pub(super) custom: Maybe<Box<Custom<'a>>>,
+    pub(super) extra_content: Maybe<Box<ExtraContent<'a>>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -112,8 +113,26 @@ pub(super) struct GoogleContent<'a> {
 }
 
 /// Text, or the part or the list of parts that some hosts send in its place.
-#[derive(Debug, Default)]
-pub(super) struct Content<'a>(pub(super) Vec<Part<'a>>);
+#[derive(Debug)]
+pub(super) enum Content<'a> {
+    Text(Cow<'a, str>),
+    Parts(Vec<Part<'a>>),
+}
+
+impl Default for Content<'_> {
+    fn default() -> Self {
+        Self::Text(Cow::Borrowed(""))
+    }
+}
+
+impl Content<'_> {
+    fn into_text(self) -> String {
+        match self {
+            Self::Text(text) => text.into_owned(),
+            Self::Parts(parts) => parts.into_iter().map(Part::into_text).collect(),
+        }
+    }
+}
 
 /// A piece of content.
 #[derive(Debug)]
@@ -140,8 +159,7 @@ impl<'a> WirePart<'a> {
         match self.kind.as_str() {
             "text" | "output_text" | "summary_text" | "" => Some(Part::Text(self.text.0)),
             "thinking" | "reasoning" => {
-                let inner = self.thinking.0.into_iter().chain(self.summary.0);
-                let text = inner.map(Part::into_text).collect::<String>();
+                let text = self.thinking.into_text() + &self.summary.into_text();
                 Some(Part::Thinking { text: Cow::Owned(text), signature: self.signature.0 })
             }
             // References, media and what is to come: the text is whole without them.
@@ -167,31 +185,26 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
                 f.write_str("text or a list of parts")
             }
             fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Content(part_of(Cow::Borrowed(text))))
+                Ok(Content::Text(Cow::Borrowed(text)))
             }
             fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Content(part_of(Cow::Owned(text.to_owned()))))
+                Ok(Content::Text(Cow::Owned(text.to_owned())))
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
                 let mut parts = Vec::new();
                 while let Some(item) = items.next_element::<Maybe<WirePart<'a>>>()? {
                     parts.extend(item.0.and_then(WirePart::into_part));
                 }
-                Ok(Content(parts))
+                Ok(Content::Parts(parts))
             }
             fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Self::Value, A::Error> {
                 let part = WirePart::deserialize(MapAccessDeserializer::new(entries))?;
-                Ok(Content(part.into_part().into_iter().collect()))
+                Ok(Content::Parts(part.into_part().into_iter().collect()))
             }
             absent!(bool number null);
         }
         deserializer.deserialize_any(Expected(PhantomData))
     }
-}
-
-fn part_of(text: Cow<'_, str>) -> Vec<Part<'_>> {
-    // An empty list does not allocate, and most chunks of a thinking model have empty text.
-    if text.is_empty() { Vec::new() } else { vec![Part::Text(text)] }
 }
 
 /// Argument text; hosts that send the arguments as JSON get it written out again, an object or not:

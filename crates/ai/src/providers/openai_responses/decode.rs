@@ -54,7 +54,7 @@ impl Decoder {
             return;
         }
         let failure = payload::read(payload, |payload| {
-            let event = serde_json::from_slice::<Maybe<Event<'_>>>(payload.data)?;
+            let event = payload::parse::<Maybe<Event<'_>>>(payload.data)?;
             self.event(event, payload, blocks);
             Ok(())
         });
@@ -92,7 +92,7 @@ impl Decoder {
         };
         if ending.is_some() {
             let response = event.response.0.unwrap_or_default();
-            return self.end(ending, response, blocks);
+            return self.end(ending, *response, blocks);
         }
         if let Some(error) = self.error.take() {
             return self.fail(blocks, error);

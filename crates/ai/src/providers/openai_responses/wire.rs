@@ -21,9 +21,11 @@ pub(super) struct Event<'a> {
     pub(super) refusal: Text<'a>,
     pub(super) arguments: Text<'a>,
     pub(super) input: Text<'a>,
-    pub(super) part: Maybe<Part<'a>>,
+    /// Boxed like `response`, because they are large and rare, and an event is moved about for each
+    /// delta.
+    pub(super) part: Maybe<Box<Part<'a>>>,
     pub(super) item: Value,
-    pub(super) response: Maybe<Response<'a>>,
+    pub(super) response: Maybe<Box<Response<'a>>>,
     pub(super) error: Present,
     /// `response` where the host does not stream and this is the whole one; `error` where a gateway
     /// sends another API's errors.
