@@ -7,6 +7,8 @@
 //! This crate knows HTTP and wire formats. It knows nothing of tools being run, of sessions or of
 //! workspaces.
 
+#[cfg(feature = "http")]
+mod alarm;
 mod api;
 mod api_key;
 mod assembler;
@@ -18,6 +20,8 @@ mod encode;
 mod error;
 pub mod error_response;
 mod event;
+#[cfg(feature = "http")]
+mod flood;
 mod history;
 mod json_array;
 mod lines;
