@@ -50,6 +50,9 @@ const OUTPUT_BASE: usize = 4 * 1024;
 /// No case takes a hundredth of this. One that does is in a loop.
 const STALL: Duration = Duration::from_secs(60);
 
+/// Results that wait to be counted. Workers that are further ahead wait too.
+const UNREAD: usize = 1024;
+
 /// Attempts to make a failing body smaller.
 const SHRINKING_STEPS: usize = 20_000;
 
@@ -121,7 +124,7 @@ fn mutated_streams_follow_the_grammar() {
 fn try_cases(streams: &[Stream], next: &AtomicU64, last: u64) -> Totals {
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let at_hand: Vec<AtomicU64> = (0..workers).map(|_| AtomicU64::new(u64::MAX)).collect();
-    let (results, seen) = mpsc::channel();
+    let (results, seen) = mpsc::sync_channel(UNREAD);
     let mut totals = Totals::default();
     // A loop is reported by a panic, and a scope would wait for the thread that loops.
     std::thread::scope(|scope| {
@@ -138,6 +141,8 @@ fn try_cases(streams: &[Stream], next: &AtomicU64, last: u64) -> Totals {
             });
         }
         drop(results);
+        // Gone with this closure, also when it panics, so that nobody waits to be read.
+        let seen = seen;
         loop {
             match seen.recv_timeout(STALL) {
                 Ok(Ok(seen)) => totals.add(&seen),
