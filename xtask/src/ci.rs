@@ -15,7 +15,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     for (name, result) in [
         ("lint", lint::run(&[])),
         ("spec", spec::run(&["--check".to_owned()])),
-        ("test", test::run(&[])),
+        ("test", test::run(&[test::ALL_SPLITS.to_owned()])),
     ] {
         if let Err(error) = result {
             eprintln!("xtask: {name}: {error:#}");

@@ -20,6 +20,7 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   test [unit|suite|streams|all] [CARGO TEST ARGS]   tests; all by default, a name filters them
+       [--all-splits]                               the recorded streams cut at every position
   lint                                              formatting, clippy, documentation, file rules
   spec [--check]                                    behaviours of docs/behaviours.md without a test
   bench [--variant openai-chat] [SCENARIO…] [OPTIONS]

@@ -53,9 +53,19 @@ enum Outcome {
     Failed,
 }
 
+/// Has the recorded streams split at every position; without it the larger ones are split at some.
+pub(crate) const ALL_SPLITS: &str = "--all-splits";
+
+/// What the suite of recorded streams is told that with.
+const ALL_SPLITS_VARIABLE: &str = "ALL_SPLITS";
+
 /// Runs what `args` choose: a stage's name, then whatever `cargo test` takes after its selection.
 pub(crate) fn run(args: &[String]) -> Result<()> {
-    let (stages, arguments) = choose(args);
+    let mut args = args.to_vec();
+    let given = args.len();
+    args.retain(|argument| argument != ALL_SPLITS);
+    let all_splits = args.len() < given;
+    let (stages, arguments) = choose(&args);
     let root = workspace::root()?;
     let metadata = Metadata::read(&root)?;
     let session = Session {
@@ -63,6 +73,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         binary: metadata.binary("debug")?,
         shared: workspace::shared(&root),
         arguments,
+        all_splits,
         root,
     };
 
@@ -108,6 +119,8 @@ struct Session {
     shared: Result<PathBuf, PathBuf>,
     /// The caller's own arguments to `cargo test`.
     arguments: Vec<String>,
+    /// Whether [`ALL_SPLITS`] was among them.
+    all_splits: bool,
 }
 
 impl Session {
@@ -195,6 +208,9 @@ impl Session {
         cargo.env(workspace::BINARY_VARIABLE, &self.binary);
         if let Ok(shared) = &self.shared {
             cargo.env(workspace::SHARED_VARIABLE, shared);
+        }
+        if self.all_splits {
+            cargo.env(ALL_SPLITS_VARIABLE, "1");
         }
         cargo
     }

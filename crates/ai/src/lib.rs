@@ -139,6 +139,8 @@
 //! This crate knows HTTP and wire formats. It knows nothing of tools being run, of sessions or of
 //! workspaces, and has no global state: a client made by the caller is the only thing that lasts.
 
+#[cfg(feature = "http")]
+mod alarm;
 mod api;
 mod api_key;
 mod assembler;
@@ -152,6 +154,8 @@ mod encode;
 mod error;
 pub mod error_response;
 mod event;
+#[cfg(feature = "http")]
+mod flood;
 mod history;
 mod json_array;
 mod lines;

@@ -45,8 +45,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Response, Url};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
+use crate::alarm::Alarm;
 use crate::api::Api;
 use crate::assembler::Assembler;
 use crate::catalogue::ModelInfo;
@@ -55,6 +56,7 @@ use crate::encode;
 use crate::error::{ErrorKind, ProviderError};
 use crate::error_response;
 use crate::event::StreamEvent;
+use crate::flood::Flood;
 use crate::message::{MessageId, Timestamp};
 use crate::model_list;
 use crate::offered_names::OfferedNames;
@@ -227,6 +229,9 @@ struct Exchange {
     client: HttpClient,
     names: OfferedNames,
     watch: ViolationWatch,
+    flood: Flood,
+    /// How long the socket is left alone before it is read again.
+    pause: Option<Duration>,
     model: String,
     /// Whether `start` was handed out: it comes before everything else, also before a failure.
     started: bool,
@@ -249,6 +254,7 @@ enum State {
         decoder: Box<StreamDecoder>,
         /// When the body's first byte is due; `None` once it is there.
         first_byte: Option<Instant>,
+        alarm: Alarm,
     },
     /// The answer is complete, its body not yet at its end.
     Draining(Response),
@@ -262,6 +268,8 @@ impl Exchange {
             client: provider.client.clone(),
             names: OfferedNames::new(&request.tools),
             watch: ViolationWatch::new(&request.tools),
+            flood: Flood::default(),
+            pause: None,
             model: request.model.clone(),
             started: false,
             whole: None,
@@ -283,8 +291,8 @@ impl Exchange {
                         self.fail(error);
                     }
                 }
-                State::Reading { response, decoder, first_byte } => {
-                    self.read(response, decoder, first_byte).await;
+                State::Reading { response, decoder, first_byte, alarm } => {
+                    self.read(response, decoder, first_byte, alarm).await;
                 }
                 State::Draining(mut response) => {
                     // However it goes: all that was asked for has been handed out.
@@ -313,7 +321,8 @@ impl Exchange {
                 framing: Framing::Sse,
             },
         ));
-        self.state = State::Reading { response, decoder, first_byte: Some(first_byte) };
+        let alarm = Alarm::new(first_byte);
+        self.state = State::Reading { response, decoder, first_byte: Some(first_byte), alarm };
         Ok(())
     }
 
@@ -375,14 +384,19 @@ impl Exchange {
         mut response: Response,
         mut decoder: Box<StreamDecoder>,
         first_byte: Option<Instant>,
+        mut alarm: Alarm,
     ) {
+        if let Some(pause) = self.pause.take() {
+            sleep(pause).await;
+        }
         let idle = self.client.timeouts().idle;
-        let due = first_byte.unwrap_or_else(|| Instant::now() + idle);
-        match timeout_at(due, response.chunk()).await {
-            Ok(Ok(Some(bytes))) if bytes.is_empty() => {
-                self.state = State::Reading { response, decoder, first_byte };
+        let asked = Instant::now();
+        let due = first_byte.unwrap_or(asked + idle);
+        match alarm.wait_for(due, response.chunk()).await {
+            Some(Ok(Some(bytes))) if bytes.is_empty() => {
+                self.state = State::Reading { response, decoder, first_byte, alarm };
             }
-            Ok(Ok(Some(bytes))) => {
+            Some(Ok(Some(bytes))) => {
                 if first_byte.is_some() {
                     match Body::of(self.entry.api, &bytes) {
                         Body::Stream => {}
@@ -393,31 +407,32 @@ impl Exchange {
                         }
                     }
                 }
+                self.pause = self.flood.piece(asked.elapsed());
                 decoder.push(&bytes, &mut self.decoded);
                 self.state = if decoder.is_finished() {
                     State::Draining(response)
                 } else {
-                    State::Reading { response, decoder, first_byte: None }
+                    State::Reading { response, decoder, first_byte: None, alarm }
                 };
                 self.hand_out();
             }
-            Ok(Ok(None)) => {
+            Some(Ok(None)) => {
                 decoder.finish(&mut self.decoded);
                 self.hand_out();
             }
             // An end in the middle of a body, orderly but for that, is the decoder's to judge.
-            Ok(Err(error)) if io_kind(&error) == Some(io::ErrorKind::UnexpectedEof) => {
+            Some(Err(error)) if io_kind(&error) == Some(io::ErrorKind::UnexpectedEof) => {
                 decoder.finish(&mut self.decoded);
                 self.hand_out();
             }
-            Ok(Err(error)) => {
+            Some(Err(error)) => {
                 let error = ProviderError::new(
                     ErrorKind::Network,
                     format!("the connection broke in mid-answer: {}", root_cause(&error)),
                 );
                 self.break_off(decoder, error);
             }
-            Err(_) => {
+            None => {
                 let error = match first_byte {
                     Some(_) => self.no_first_byte(),
                     None => ProviderError::new(

@@ -83,8 +83,11 @@ pub(super) fn messages() -> Vec<Chat> {
                         closed(2),
                         block(3, r#""type":"thinking","thinking":"""#),
                         closed(3),
+                        // Found by mutation: without its cipher there is no block, not an empty one.
+                        block(4, r#""type":"redacted_thinking","data":["D"]"#),
+                        closed(4),
                     ],
-                    text(4, "a"),
+                    text(5, "a"),
                 ],
                 "end_turn",
             ),

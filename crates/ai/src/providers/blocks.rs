@@ -198,8 +198,11 @@ impl Blocks {
         }
     }
 
-    /// A thinking block whose text the provider withheld, whole.
+    /// A thinking block whose text the provider withheld, whole. Without its cipher there is nothing.
     pub(crate) fn redacted(&mut self, data: &str) {
+        if data.is_empty() {
+            return;
+        }
         let handle = self.begin_prose(Prose::Thinking);
         self.sign(handle, data);
         if let Some(Block::Thinking { redacted, .. }) = self.blocks.get_mut(handle.0) {
