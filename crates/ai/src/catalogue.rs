@@ -66,7 +66,7 @@ pub enum Modality {
     Video,
 }
 
-/// [`ModelInfo`] as a table.
+/// What is known of a model.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ModelFacts")]
@@ -180,16 +180,20 @@ pub(crate) fn find_model<'a>(models: &'a [ModelInfo], name: &str) -> Option<&'a 
     exact.or_else(|| models.iter().find(|model| is_same_model(&model.id, name)))
 }
 
-/// `over` laid over `models`: facts of a model that is there are bettered, others are added behind.
+/// `over` laid over `models`: facts of a model that is there are bettered, others are added behind. A dated
+/// name begins with what is known of its alias.
 pub fn lay_over(models: &[ModelInfo], over: impl IntoIterator<Item = ModelInfo>) -> Vec<ModelInfo> {
-    let mut models = models.to_vec();
+    let mut laid = models.to_vec();
     for info in over {
-        match models.iter_mut().find(|model| model.id == info.id) {
+        match laid.iter_mut().find(|model| model.id == info.id) {
             Some(model) => *model = std::mem::take(model).under(info),
-            None => models.push(info),
+            None => {
+                let alias = find_model(models, &info.id).cloned().unwrap_or_default();
+                laid.push(alias.under(info));
+            }
         }
     }
-    models
+    laid
 }
 
 /// The file.
@@ -233,11 +237,6 @@ pub fn models_of(provider: &str) -> Vec<ModelInfo> {
 /// The catalogue's way of thinking of this name.
 pub(crate) fn thinking(name: &str) -> Option<&'static Thinking> {
     THINKING.get(name)
-}
-
-/// The names of the catalogue's ways of thinking.
-pub(crate) fn thinking_names() -> Vec<String> {
-    THINKING.keys().cloned().collect()
 }
 
 #[cfg(test)]
@@ -323,8 +322,10 @@ mod tests {
         known.max_output_tokens = Some(4);
         let mut better = ModelInfo::new("a");
         better.max_output_tokens = Some(2);
-        let laid = lay_over(&[known], [better, ModelInfo::new("b")]);
-        assert_eq!(laid.len(), 2);
+        let laid = lay_over(&[known], [better, ModelInfo::new("b"), ModelInfo::new("a-20250929")]);
+        assert_eq!(laid.len(), 3);
+        let dated = laid.last().unwrap();
+        assert_eq!((dated.id.as_str(), dated.context_window), ("a-20250929", Some(8)));
         let a = laid.first().unwrap();
         assert_eq!((a.context_window, a.max_output_tokens), (Some(8), Some(2)));
     }

@@ -39,21 +39,21 @@ pub struct Price {
 pub struct PriceAbove {
     /// The threshold.
     pub tokens: u64,
-    /// As in [`Price`].
+    /// Of input that came from no cache.
     pub input: f64,
-    /// As in [`Price`].
+    /// Of output, thinking included.
     pub output: f64,
-    /// As in [`Price`].
+    /// Of input read from a cache; that of other input where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_read: Option<f64>,
-    /// As in [`Price`].
+    /// Of input written to a cache; that of other input where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<f64>,
 }
 
-/// [`Price`] as it is written.
+/// What a model's tokens cost, in US dollars for a million.
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table with `input` and `output`")]
 #[schemars(rename = "Price")]
 struct Written {
     /// Of input that came from no cache, in US dollars for a million tokens.

@@ -10,9 +10,13 @@ use std::fmt;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::api::Api;
 use crate::catalogue;
+use crate::compat::ThinkingField;
 use crate::provider_entry::ProviderEntry;
 
 /// How much a model shall think before it answers.
@@ -76,8 +80,7 @@ impl FromStr for ThinkingLevel {
 /// How a model is told how much to think, and which levels it has.
 ///
 /// In configuration it is a table, or the name of one of the catalogue's own, such as `never`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(try_from = "Written")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(with = "Written")]
 #[non_exhaustive]
 pub struct Thinking {
@@ -117,31 +120,53 @@ pub enum LevelValue {
     Effort(String),
 }
 
-/// [`Thinking`] as it is written.
+/// How a model is told how much to think, and which levels it has.
 #[derive(Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(rename = "Thinking")]
-enum Written {
-    /// The name of one of the catalogue's own.
-    Named(String),
-    /// One of one's own.
-    Own {
-        form: ThinkingForm,
-        #[serde(default)]
-        levels: BTreeMap<ThinkingLevel, LevelValue>,
-    },
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ThinkingTable")]
+struct Table {
+    /// In which form it is told.
+    form: ThinkingForm,
+    /// What is sent for each level that the model has.
+    #[serde(default)]
+    levels: BTreeMap<ThinkingLevel, LevelValue>,
 }
 
-impl TryFrom<Written> for Thinking {
-    type Error = InvalidThinking;
+/// The two ways to write it.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "Thinking")]
+#[expect(dead_code, reason = "only its schema is used")]
+enum Written {
+    /// The name of one of the catalogue's own, such as `never` or `always`.
+    Named(String),
+    /// One of one's own.
+    Table(Table),
+}
 
-    fn try_from(written: Written) -> Result<Self, Self::Error> {
-        match written {
-            Written::Named(name) => catalogue::thinking(&name)
-                .cloned()
-                .ok_or_else(|| InvalidThinking::Unknown(name, catalogue::thinking_names())),
-            Written::Own { form, levels } => Self::new(form, levels),
+impl<'de> Deserialize<'de> for Thinking {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct WrittenVisitor;
+
+        impl<'de> Visitor<'de> for WrittenVisitor {
+            type Value = Thinking;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a table with `form` and `levels`, or a name such as `never`")
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<Thinking, E> {
+                let known = catalogue::thinking(name).cloned();
+                known.ok_or_else(|| E::custom(InvalidThinking::Unknown(name.to_owned())))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Thinking, A::Error> {
+                let Table { form, levels } = Table::deserialize(MapAccessDeserializer::new(map))?;
+                Thinking::new(form, levels).map_err(de::Error::custom)
+            }
         }
+
+        deserializer.deserialize_any(WrittenVisitor)
     }
 }
 
@@ -150,8 +175,8 @@ impl TryFrom<Written> for Thinking {
 #[non_exhaustive]
 pub enum InvalidThinking {
     /// The catalogue has none of this name.
-    #[error("`{0}` is no way of thinking: expected a table or one of {names}", names = .1.join(", "))]
-    Unknown(String, Vec<String>),
+    #[error("`{0}` is no way of thinking: expected a table with `form` and `levels`, or `never`")]
+    Unknown(String),
     /// The value of a level is not of its form.
     #[error("thinking of the form `{form}` has no such value for `{level}`")]
     WrongValue {
@@ -244,12 +269,21 @@ impl ThinkingPlan {
             }
             (ThinkingForm::Budget | ThinkingForm::Effort | ThinkingForm::Switch, _) => {}
         }
-        let Some(level) = thinking.nearest(wanted) else { return Self::silent(None) };
+        let nearest = thinking.nearest(wanted);
+        let Some((level, value)) =
+            nearest.and_then(|level| Some((level, thinking.levels.get(&level)?)))
+        else {
+            return Self::silent(Some(format!(
+                "no thinking level of {model} is known, so `thinking = {wanted}` is not sent"
+            )));
+        };
+        if let Some(why) = obstacle(level, value, entry, model) {
+            return Self::silent(Some(format!("{why}, so `thinking = {wanted}` is not sent")));
+        }
         let note = (level != wanted).then(|| {
             format!("{model} has no thinking level `{wanted}`; the nearest, `{level}`, is used")
         });
-        let value = thinking.levels.get(&level).cloned();
-        Self { level: value.map(|value| (level, value)), note }
+        Self { level: Some((level, value.clone())), note }
     }
 
     fn silent(note: Option<String>) -> Self {
@@ -257,9 +291,75 @@ impl ThinkingPlan {
     }
 }
 
+/// The least that Messages lets a model think, in tokens.
+pub(crate) const MIN_BUDGET: u32 = 1024;
+
+/// What a thinking budget leaves of the cap on output for the answer: a call that writes a file needs
+/// some.
+const ANSWER_TOKENS: u32 = 4096;
+
+/// A thinking budget that fits below the cap on output tokens; `None` where nothing does.
+pub(crate) fn fitting_budget(tokens: u32, cap: u32) -> Option<u32> {
+    Some(tokens.min(cap.saturating_sub(ANSWER_TOKENS))).filter(|tokens| *tokens >= MIN_BUDGET)
+}
+
+/// Why this provider cannot be told the level of one of its models.
+fn obstacle(
+    level: ThinkingLevel,
+    value: &LevelValue,
+    entry: &ProviderEntry,
+    model: &str,
+) -> Option<String> {
+    let is_off = level == ThinkingLevel::Off;
+    let form = match value {
+        LevelValue::Switch(_) => "switch",
+        LevelValue::Budget(_) => "budget",
+        LevelValue::Effort(_) => "effort",
+    };
+    let takes = match (entry.api, value) {
+        (Api::AnthropicMessages, LevelValue::Budget(tokens)) if !is_off => {
+            let most = entry.model(model).and_then(|info| info.max_output_tokens);
+            let cap = entry.max_output_tokens.or(most).unwrap_or(u32::MAX);
+            if *tokens < MIN_BUDGET {
+                return Some(format!(
+                    "{tokens} tokens are less than {MIN_BUDGET}, the least to think"
+                ));
+            }
+            if fitting_budget(*tokens, cap).is_none() {
+                return Some(format!("{cap} output tokens leave no room to think"));
+            }
+            true
+        }
+        (Api::AnthropicMessages, _) => true,
+        (Api::OpenaiChat, LevelValue::Switch(_) | LevelValue::Budget(_)) => {
+            match entry.compat.thinking_field {
+                ThinkingField::ReasoningEffort => false,
+                ThinkingField::ReasoningObject
+                | ThinkingField::ThinkingType
+                | ThinkingField::EnableThinking => true,
+            }
+        }
+        (Api::OpenaiChat | Api::OpenaiResponses | Api::GoogleGenerate, LevelValue::Effort(_)) => {
+            true
+        }
+        (Api::GoogleGenerate, LevelValue::Budget(_)) => true,
+        (Api::OpenaiResponses, LevelValue::Switch(_) | LevelValue::Budget(_))
+        | (Api::GoogleGenerate, LevelValue::Switch(_)) => false,
+    };
+    let hint = match entry.api {
+        Api::OpenaiChat => "; `compat.thinking_field` may be wrong",
+        Api::AnthropicMessages | Api::OpenaiResponses | Api::GoogleGenerate => "",
+    };
+    (!takes).then(|| {
+        format!(
+            "the thinking of {model} has the form `{form}`, which {} cannot say{hint}",
+            entry.api
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use crate::api::Api;
     use crate::catalogue::ModelInfo;
 
     use super::*;
@@ -314,6 +414,56 @@ mod tests {
             let plan = ThinkingPlan::new(wanted, &entry(thinking.clone()), model);
             assert_eq!(plan.level, None, "{thinking:?} {wanted}");
             assert_eq!(plan.note.is_some(), noted, "{thinking:?} {wanted}");
+        }
+    }
+
+    #[test]
+    fn what_an_api_cannot_say_is_noted_and_not_sent() {
+        use LevelValue::{Budget, Effort, Switch};
+        let effort = || Effort("high".into());
+        for (api, field, cap, value, is_sent) in [
+            (Api::AnthropicMessages, None, None, Budget(2048), true),
+            (Api::AnthropicMessages, None, None, Budget(500), false),
+            (Api::AnthropicMessages, None, Some(4000), Budget(9000), false),
+            (Api::AnthropicMessages, None, Some(8000), Budget(9000), true),
+            (Api::OpenaiChat, None, None, effort(), true),
+            (Api::OpenaiChat, None, None, Budget(2048), false),
+            (Api::OpenaiChat, None, None, Switch(true), false),
+            (Api::OpenaiChat, Some(ThinkingField::EnableThinking), None, Budget(2048), true),
+            (Api::OpenaiResponses, None, None, effort(), true),
+            (Api::OpenaiResponses, None, None, Switch(true), false),
+            (Api::GoogleGenerate, None, None, Budget(2048), true),
+            (Api::GoogleGenerate, None, None, Switch(true), false),
+        ] {
+            let levels = BTreeMap::from([(ThinkingLevel::High, value.clone())]);
+            let form = match value {
+                Budget(_) => ThinkingForm::Budget,
+                Effort(_) => ThinkingForm::Effort,
+                Switch(_) => ThinkingForm::Switch,
+            };
+            let mut entry = entry(Some(Thinking::new(form, levels).unwrap()));
+            entry.api = api;
+            entry.max_output_tokens = cap;
+            entry.compat.thinking_field = field.unwrap_or_default();
+            let plan = ThinkingPlan::new(ThinkingLevel::High, &entry, "m");
+            assert_eq!(plan.level.is_some(), is_sent, "{api} {value:?}");
+            assert_eq!(plan.note.is_none(), is_sent, "{api} {value:?}: {:?}", plan.note);
+        }
+        let none = Thinking::new(ThinkingForm::Effort, BTreeMap::new()).unwrap();
+        assert!(ThinkingPlan::new(ThinkingLevel::High, &entry(Some(none)), "m").note.is_some());
+    }
+
+    #[test]
+    fn a_mistake_is_named() {
+        for (json, word) in [
+            (r#"{"form": "effort", "level": {}}"#, "unknown field `level`"),
+            (r#"{"form": "efort"}"#, "unknown variant `efort`"),
+            (r#"{"form": "effort", "levels": {"hihg": "x"}}"#, "unknown variant `hihg`"),
+            (r#""adaptive""#, "`adaptive` is no way of thinking"),
+            ("3", "expected a table with `form`"),
+        ] {
+            let error = serde_json::from_str::<Thinking>(json).unwrap_err().to_string();
+            assert!(error.contains(word), "{error}");
         }
     }
 

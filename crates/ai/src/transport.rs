@@ -550,6 +550,11 @@ impl Exchange {
             format!("the connection to {place} broke before the answer: {cause}")
         } else if says(error, "dns error") {
             format!("cannot find the host {host} ({cause}); check base_url and the network")
+        } else if says(error, "InvalidContentType") {
+            format!(
+                "the server at {place} does not speak TLS; if it is meant to be asked without, its \
+                 base_url begins with http://"
+            )
         } else if io_kind(error) == Some(io::ErrorKind::ConnectionRefused) {
             format!(
                 "connection to {place} refused; check that a server is listening there and that \

@@ -14,6 +14,8 @@ use ai::{
     ApiKey, BUILTIN_PROVIDERS, BuiltinProvider, KeyNeed, ModelInfo, ProviderEntry, shown_address,
 };
 
+use similar::TextDiff;
+
 use crate::config::{Config, ProviderConfig};
 use crate::keys::{KeyCommand, KeyFile, KeyFileError, KeyOrigin, StoredKey};
 
@@ -102,9 +104,11 @@ impl ModelError {
                  providers"
                     .to_owned()
             }
-            Self::UnknownProvider { known, .. } => {
+            Self::UnknownProvider { provider, known } => {
+                let meant = meant_provider(provider, known);
+                let meant = meant.map(|name| format!("perhaps `{name}`; ")).unwrap_or_default();
                 format!(
-                    "known are {}; one of your own is [providers.NAME] in the configuration",
+                    "{meant}known are {}; one of your own is [providers.NAME] in the configuration",
                     known.join(", ")
                 )
             }
@@ -192,6 +196,34 @@ pub fn key_account(provider: &str) -> &str {
         Some(builtin) => builtin.account(),
         None => provider,
     }
+}
+
+/// Names under which people look for a provider that is called something else here.
+const OTHER_NAMES: [(&str, &str); 9] = [
+    ("google", "gemini"),
+    ("claude", "anthropic"),
+    ("gpt", "openai"),
+    ("chatgpt", "openai"),
+    ("grok", "xai"),
+    ("kimi", "moonshot"),
+    ("glm", "zhipu"),
+    ("alibaba", "qwen"),
+    ("dashscope", "qwen"),
+];
+
+/// How alike a misspelt name is to the one that was meant, of 1.
+const ALIKE: f32 = 0.75;
+
+/// The provider that was perhaps meant.
+fn meant_provider<'a>(name: &str, known: &'a [String]) -> Option<&'a str> {
+    let other = OTHER_NAMES.iter().find(|(other, _)| name.eq_ignore_ascii_case(other));
+    if let Some((_, called)) = other {
+        return known.iter().find(|known| known == called).map(String::as_str);
+    }
+    let alike = |known: &str| TextDiff::from_chars(name, known).ratio();
+    let best = known.iter().map(|known| (alike(known), known));
+    let best = best.max_by(|(one, _), (other, _)| one.total_cmp(other));
+    best.filter(|(ratio, _)| *ratio >= ALIKE).map(|(_, name)| name.as_str())
 }
 
 /// Every provider that can be named, built-in and configured, in the order in which they are shown.
@@ -333,6 +365,21 @@ mod tests {
         );
         for bad in ["", "gpt", "/gpt", "openai/"] {
             assert_eq!(ModelName::parse(bad), Err(ModelError::NoProvider(bad.to_owned())));
+        }
+    }
+
+    #[test]
+    fn who_was_perhaps_meant_is_said() {
+        let known = provider_names(&config(""));
+        for (name, meant) in [
+            ("antropic", Some("anthropic")),
+            ("open-ai", Some("openai")),
+            ("google", Some("gemini")),
+            ("Claude", Some("anthropic")),
+            ("nobody", None),
+            ("", None),
+        ] {
+            assert_eq!(meant_provider(name, &known), meant, "{name}");
         }
     }
 

@@ -25,7 +25,7 @@ async fn a_failed_run_exits_with_one() {
             vec![Turn::fault_only(Fault::status(401))],
             &[][..],
             json!({"kind": "error", "cause": "auth", "turn": 1, "message": "MESSAGE"}),
-            "error: auth: MESSAGE\n",
+            "error: auth: MESSAGE\nhint: PROVIDER has its key from PROVIDER_API_KEY\n",
         ),
         (
             "refusal",
@@ -76,6 +76,10 @@ async fn a_failed_run_exits_with_one() {
                 found["message"] =
                     json!(found["message"].as_str().unwrap().replace(&words, "MESSAGE"));
                 said = said.replace(&words, "MESSAGE");
+                for name in ["anthropic", "openai"] {
+                    let variable = format!("{}_API_KEY", name.to_uppercase());
+                    said = said.replace(name, "PROVIDER").replace(&variable, "PROVIDER_API_KEY");
+                }
             }
             assert_eq!((ended.code, &found, said.as_str()), (1, &reason, stderr), "{name} {api:?}");
             assert_eq!(bench.names("."), ["a.txt"]);

@@ -183,7 +183,12 @@ async fn what_asking_again_cannot_mend_ends_the_run() {
                 .unwrap()
                 .to_owned();
             assert_ne!(message, "");
-            assert_eq!(ended.stderr, format!("error: {kind}: {message}\n"), "{name} {api:?}");
+            let said = ended.stderr.strip_prefix(&format!("error: {kind}: {message}\n"));
+            let said = said.unwrap_or_else(|| panic!("{name} {api:?} {ended:?}"));
+            // What to look at, where the provider's words alone do not tell.
+            let hinted = ["auth", "not_found", "malformed_stream"].contains(&kind);
+            assert_eq!(said.starts_with("hint: "), hinted, "{name} {api:?} {said}");
+            assert_eq!(said.lines().count(), usize::from(hinted), "{name} {api:?} {said}");
             assert_eq!(model.requests().len(), 1);
         }
     }

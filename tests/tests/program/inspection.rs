@@ -321,7 +321,8 @@ async fn models_says_who_can_be_asked() {
     let expected: Vec<Vec<&str>> = [
         "anthropic anthropic-messages key from ANTHROPIC_API_KEY, https://api.anthropic.com/v1/messages",
         "openai openai-chat OPENAI_API_KEY is not set",
-        "broken openai-chat provider `broken` has no `base_url` in the configuration",
+        "broken openai-chat provider `broken` has no `base_url` in the configuration; add `base_url` to \
+         [providers.broken]",
         "free anthropic-messages no key needed, http://127.0.0.1:9/v1/messages",
         "mine openai-chat key from MINE_API_KEY, http://127.0.0.1:8000/v1/chat/completions",
         "mine/small",
@@ -352,7 +353,9 @@ async fn doctor_says_how_things_stand() {
             env!("CARGO_PKG_VERSION"),
             "PLACE/work",
             "PLACE/agent/config/config.toml (not there)",
-            "anthropic/claude-sonnet-4-5",
+            "anthropic/claude-sonnet-4-5: cannot be asked: there is no key for provider `anthropic`: \
+             ANTHROPIC_API_KEY is not set; export ANTHROPIC_API_KEY=…, or store a key with \
+             `coding-agent login anthropic`, or try it without a key: --model scripted/hello",
             "ask",
             "openai: key from OPENAI_API_KEY",
         ]

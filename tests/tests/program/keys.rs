@@ -93,10 +93,10 @@ async fn what_login_stored_is_asked_with_and_shown_nowhere() {
     assert!(shown.contains("keys         openai: key from credentials.toml\n"), "{shown}");
 
     let ended = bench.program(["login", "openai"]).piped(KEY).run().await;
-    let replaced = format!("replaced the key of openai in {path}\n");
+    let replaced = format!("stored the key of openai in {path}, in place of what was there\n");
     assert_eq!(said(&bench, &ended), (0, replaced, String::new()));
     for (provider, text) in [
-        ("openai", "removed the key of openai from"),
+        ("openai", "removed what was stored for openai from"),
         ("openai", "there was no key of openai in"),
         ("mistral", "there was no key of mistral in"),
     ] {
@@ -164,6 +164,37 @@ async fn what_is_no_key_or_no_provider_is_said() {
     let ended = bench.program(["login", "openai", "--key-command", " "]).run().await;
     assert!(ended.stderr.starts_with("error: the key command is empty\n"), "{ended:?}");
     assert!(!key_file(&bench).exists());
+}
+
+/// SPEC M20: a key in the place of a variable's name is refused without being said.
+#[tokio::test]
+async fn a_key_where_a_variable_belongs_is_not_shown() {
+    for key in ["sk-ant-12345678901234567890", "gsk_abcdef1234567890abcdef", "a b"] {
+        let bench = Bench::new();
+        bench.configure(&format!("[providers.mine]\nkey_env = '{key}'\n"));
+        for arguments in [&["models"][..], &["config", "show"], &["-p", "x", "--model", "mine/m"]] {
+            let ended = bench.program(arguments).run().await;
+            assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{ended:?}");
+            assert!(ended.stderr.contains("must be the name of a variable"), "{ended:?}");
+            assert!(!ended.stderr.contains(key), "{ended:?}");
+        }
+    }
+    let bench = Bench::new();
+    bench.configure("[providers.mine]\nkey_env = 'AZURE_OPENAI_API_KEY_2'\n");
+    assert_eq!(bench.program(["config", "show"]).run().await.code, 0);
+}
+
+/// What is stored for a provider can be removed when the configuration does not have it any more.
+#[tokio::test]
+async fn logout_needs_no_provider() {
+    let bench = Bench::new();
+    bench.configure("[providers.mine]\napi = 'openai-chat'\nbase_url = 'http://127.0.0.1:1'\n");
+    login(&bench, "mine").await;
+    bench.configure("");
+    let ended = bench.program(["logout", "mine"]).run().await;
+    assert!(ended.stdout.starts_with("removed what was stored for mine from"), "{ended:?}");
+    assert!(!fs::read_to_string(key_file(&bench)).unwrap().contains(KEY));
+    assert_eq!(bench.program(["logout", "mine"]).run().await.code, 2);
 }
 
 /// A key that is typed is not seen, and the terminal is given back, also by a signal.
@@ -433,7 +464,10 @@ async fn a_key_command_that_fails_is_said() {
             (
                 1,
                 "",
-                &*format!("error: auth: the key_command of provider `mine` gave no key: {said}\n")
+                &*format!(
+                    "error: auth: the key_command of provider `mine` gave no key: {said}\n\
+                     hint: mine has its key from the configuration's key_command\n"
+                )
             )
         );
     }

@@ -29,6 +29,20 @@ fn header(auth: AuthScheme) -> &'static str {
     }
 }
 
+/// A variable cannot have a hyphen, and some providers do.
+#[tokio::test]
+async fn a_variable_reaches_a_provider_with_a_hyphen() {
+    let bench = Bench::new();
+    let ended = bench
+        .program(["config", "show"])
+        .variable("CODING_AGENT_PROVIDERS__GITHUB_MODELS__BASE_URL", "http://127.0.0.1:9")
+        .variable("CODING_AGENT_PROVIDERS__OWN_ONE__BASE_URL", "http://127.0.0.1:9")
+        .run()
+        .await;
+    assert!(ended.stdout.contains("[providers.github-models]"), "{ended:?}");
+    assert!(ended.stdout.contains("[providers.own_one]"), "{ended:?}");
+}
+
 /// SPEC M15: a provider of one's own, in each wire format.
 #[tokio::test]
 async fn a_custom_provider_is_four_lines() {

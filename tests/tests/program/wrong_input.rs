@@ -15,6 +15,19 @@ const NO_SANDBOX: [&str; 2] = [
     "hint: use ask, accept-edits or bypass",
 ];
 
+/// SPEC U3: names that could never be used are refused where they are written.
+#[tokio::test]
+async fn a_provider_that_could_not_be_named_is_refused() {
+    for name in ["scripted", "a/b"] {
+        let bench = Bench::new();
+        bench.configure(&format!("[providers.\"{name}\"]\napi = 'openai-chat'\n"));
+        let ended = bench.program(["models"]).run().await;
+        assert_eq!(ended.code, 2, "{ended:?}");
+        let said = format!("`{name}` is no name for a provider of one's own");
+        assert!(ended.stderr.contains(&said), "{ended:?}");
+    }
+}
+
 /// The message, with the bench's place replaced.
 fn said(bench: &Bench, ended: &Ended) -> (i32, String, Vec<String>) {
     let stderr = ended.stderr.replace(bench.root().to_str().unwrap(), "PLACE");
@@ -247,7 +260,7 @@ async fn a_project_cannot_loosen_anything() {
     assert_eq!(
         lines[..2],
         [
-            format!("{file} `providers`, which a project may only tighten; it is ignored"),
+            format!("{file} `providers`, which no project may; it is ignored"),
             format!("{file} `permission_mode`, which a project may only tighten; it is ignored"),
         ]
     );

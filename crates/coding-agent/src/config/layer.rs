@@ -7,6 +7,8 @@ use ai::{Api, AuthScheme, Compat, ModelInfo, ThinkingLevel, shown_address};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::keys::looks_like_a_key;
+use crate::model_choice::SCRIPTED_PROVIDER;
 use crate::permission::PermissionMode;
 
 /// What one source of configuration sets. Everything may be left out.
@@ -248,6 +250,17 @@ impl Shorten<'_> {
     }
 }
 
+/// Whether text can be the name of an environment variable. Names are mostly upper case; long ones that
+/// mix small letters with digits are keys.
+fn is_variable(text: &str) -> bool {
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let has_lower_case = text.bytes().any(|byte| byte.is_ascii_lowercase());
+    text.trim().is_empty()
+        || (text.bytes().all(is_name)
+            && !text.starts_with(|first: char| first.is_ascii_digit())
+            && !(has_lower_case && looks_like_a_key(text)))
+}
+
 impl ProviderConfig {
     fn under(mut self, over: Self) -> Self {
         // One place for the key at a time: a stronger source replaces whichever the weaker names.
@@ -275,6 +288,19 @@ impl ProviderConfig {
         if self.key_env.is_some() && self.key_command.is_some() {
             return Err(format!(
                 "providers.{name} has a key_env and a key_command; one of them is meant"
+            ));
+        }
+        if name == SCRIPTED_PROVIDER || name.contains('/') {
+            return Err(format!(
+                "`{name}` is no name for a provider of one's own: it is {}",
+                if name == SCRIPTED_PROVIDER { "the program's" } else { "cut at its slash" }
+            ));
+        }
+        // Without its value: what is written there by mistake is the key.
+        if self.key_env.as_ref().is_some_and(|value| !is_variable(value)) {
+            return Err(format!(
+                "providers.{name}.key_env must be the name of a variable that holds the key; a key \
+                 itself is stored by `coding-agent login {name}`"
             ));
         }
         for (key, value) in [("key_env", &self.key_env), ("key_command", &self.key_command)] {

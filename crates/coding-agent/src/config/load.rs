@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use ai::BuiltinProvider;
+
 use crate::config::{Config, ConfigLayer};
 use crate::directories::{Directories, project_config_file};
 use crate::keys::cover_keys;
@@ -103,10 +105,12 @@ impl Sources {
             let below = Config::from_layers(layers.iter().cloned()).to_layer();
             layers.push(layer.untrusted(&below, &mut ignored));
             for key in ignored {
-                notes.push(format!(
-                    "{} sets `{key}`, which a project may only tighten; it is ignored",
-                    path.display()
-                ));
+                let why = match key {
+                    "model" => "but a project may only name a model of the provider you chose",
+                    "providers" => "which no project may",
+                    _ => "which a project may only tighten",
+                };
+                notes.push(format!("{} sets `{key}`, {why}; it is ignored", path.display()));
             }
             files.push(path);
         }
@@ -195,12 +199,25 @@ fn from_variable(
     if OTHER_VARIABLES.contains(&name.as_str()) || value.trim().is_empty() {
         return Ok(ConfigLayer::default());
     }
-    let key = key.to_ascii_lowercase().replace("__", ".");
+    let key = with_hyphens(key.to_ascii_lowercase().replace("__", "."));
     if !is_setting(&key) {
         notes.push(format!("the variable {name} is no setting of this program; it is ignored"));
         return Ok(ConfigLayer::default());
     }
     from_key_value(&key, value, &format!("the variable {name}"))
+}
+
+/// A key that names a built-in provider with a hyphen, which no variable can have, by its own name.
+fn with_hyphens(key: String) -> String {
+    let mut parts: Vec<&str> = key.split('.').collect();
+    let hyphenated = match parts.as_slice() {
+        ["providers", name, ..] if BuiltinProvider::find(name).is_none() => name.replace('_', "-"),
+        _ => return key,
+    };
+    if let (Some(_), Some(name)) = (BuiltinProvider::find(&hyphenated), parts.get_mut(1)) {
+        *name = &hyphenated;
+    }
+    parts.join(".")
 }
 
 fn from_assignment(assignment: &str) -> Result<ConfigLayer, ConfigError> {

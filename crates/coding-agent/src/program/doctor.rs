@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use coding_agent::keys::KeyOrigin;
-use coding_agent::{ModelError, SCRIPTED_PROVIDER, provider_names};
+use coding_agent::{ModelError, ModelName, SCRIPTED_PROVIDER, provider_names};
 
 use crate::program::cli::SessionArguments;
 use crate::program::exit::Exit;
@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &SessionArguments) -> Result<Exit, Failure> {
             line("config", &format!("{}{state}", file.display()))?;
         }
     }
-    line("model", &session.config.model)?;
+    line("model", &model(&session))?;
     line("mode", session.config.permission_mode.as_str())?;
     for text in keys(&session) {
         line("keys", &text)?;
@@ -45,6 +45,20 @@ pub(crate) fn run(arguments: &SessionArguments) -> Result<Exit, Failure> {
     line("terminal", "no interface in this version: use -p; what would ask is denied")?;
     output.flush()?;
     Ok(Exit::Completed)
+}
+
+/// The chosen model, and what keeps it from being asked.
+fn model(session: &Session) -> String {
+    let name = &session.config.model;
+    let found = match ModelName::parse(name) {
+        Ok(parsed) if parsed.provider == SCRIPTED_PROVIDER => return name.clone(),
+        Ok(parsed) => session.provider(&parsed.provider),
+        Err(error) => Err(error),
+    };
+    match found {
+        Ok(_) => name.clone(),
+        Err(error) => format!("{name}: cannot be asked: {error}; {}", error.hint()),
+    }
 }
 
 /// Who can be asked with which key, a line a provider, and what is wrong with the file of keys. No

@@ -76,7 +76,7 @@ pub(crate) async fn work(
     let outcome = follow(run, &mut printer, &mut progress).await?;
     let unanswered = session.permission.unanswered();
     printer.outcome(&id, &outcome, model.spend.spent_usd())?;
-    progress.ended(&outcome.ended.reason, unanswered);
+    progress.ended(&outcome.ended.reason, unanswered, &model.asked);
     Ok(Exit::of_run(&outcome.ended.reason, unanswered))
 }
 
@@ -226,7 +226,9 @@ impl Printer {
                 error: followed.error.as_ref(),
             })?,
             OutputFormat::StreamJson => {
-                self.output.json(&json!({"type": "agent_status", "status": "idle"}))?;
+                let status =
+                    json!({"type": "agent_status", "status": "idle", "cost_usd": cost_usd});
+                self.output.json(&status)?;
             }
         }
         self.output.flush()

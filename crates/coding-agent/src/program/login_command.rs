@@ -53,11 +53,11 @@ pub(crate) async fn login(
     }
     note_what_is_stronger(&session, &provider);
     let what = match stored {
-        StoredKey::Key(_) => "key",
-        StoredKey::Command(_) => "key command",
+        StoredKey::Key(_) => "the key",
+        StoredKey::Command(_) => "the key command",
     };
-    let how = if done.replaced { "replaced" } else { "stored" };
-    say(&format!("{how} the {what} of {account} in {}", file.path().display()))
+    let instead = if done.replaced { ", in place of what was there" } else { "" };
+    say(&format!("stored {what} of {account} in {}{instead}", file.path().display()))
 }
 
 /// Removes what is stored for a provider.
@@ -68,14 +68,17 @@ pub(crate) async fn logout(
     refuse_surplus("logout", &arguments.surplus)?;
     let session = Session::open(session)?;
     session.report_notes();
-    let provider = known(&session, &arguments.provider)?;
     let file = key_file(&session)?;
+    // Also of a provider that the configuration does not have any more.
+    let name = arguments.provider.to_str().unwrap_or_default();
+    let stored = file.find(name).map_err(|error| refused(&error))?.is_some();
+    let provider = if stored { name.to_owned() } else { known(&session, &arguments.provider)? };
     let account = key_account(&provider);
     let removed = file.remove(account).await.map_err(|error| refused(&error))?;
     note_what_is_stronger(&session, &provider);
     let path = file.path().display();
     say(&if removed {
-        format!("removed the key of {account} from {path}")
+        format!("removed what was stored for {account} from {path}")
     } else {
         format!("there was no key of {account} in {path}")
     })

@@ -19,6 +19,9 @@ use crate::program::session::Session;
 /// The models that are played by the program itself.
 const SCRIPTED_MODELS: [&str; 3] = ["hello", "fix-loop", "./FILE"];
 
+/// Longer names push the columns of their own lines only.
+const WIDEST_NAME: usize = 48;
+
 /// One provider, as it is listed.
 #[derive(Serialize)]
 struct Listed {
@@ -63,10 +66,14 @@ pub(crate) async fn run(
         let found = session.provider(&name);
         if let (true, Ok(found)) = (models.refresh, &found)
             && (models.provider.is_some() || found.key != KeyOrigin::NotNeeded)
-            && let Err(failure) = refresh(&session, found).await
         {
-            eprintln!("error: {name}: {}", printable(&failure));
-            failed = true;
+            match refresh(&session, found).await {
+                Ok(count) => eprintln!("note: {name} lists {count} models"),
+                Err(failure) => {
+                    eprintln!("error: {name}: {}", printable(&failure));
+                    failed = true;
+                }
+            }
         }
         listed.push(describe(&session, name, found));
     }
@@ -74,8 +81,8 @@ pub(crate) async fn run(
     Ok(if failed { Exit::Failed } else { Exit::Completed })
 }
 
-/// Asks the provider for its list and keeps it.
-async fn refresh(session: &Session, found: &FoundProvider) -> Result<(), String> {
+/// Asks the provider for its list and keeps it. Answers how long it is.
+async fn refresh(session: &Session, found: &FoundProvider) -> Result<usize, String> {
     let mut entry = found.entry.clone();
     if let Some(command) = found.key.command() {
         let key = command.run().await.map_err(|error| error.to_string())?;
@@ -85,7 +92,11 @@ async fn refresh(session: &Session, found: &FoundProvider) -> Result<(), String>
     let lists = lists.ok_or("there is no directory to keep a list in: set HOME")?;
     let provider = HttpProvider::new(entry.clone(), HttpClient::new(session.config.timeouts));
     let models = provider.list_models().await.map_err(|error| error.to_string())?;
-    lists.write(&entry, models).map_err(|error| format!("the list cannot be kept: {error}"))
+    let count = models.len();
+    lists
+        .write(&entry, models)
+        .map_err(|error| format!("the list cannot be kept: {error}"))
+        .map(|()| count)
 }
 
 fn describe(
@@ -97,11 +108,19 @@ fn describe(
     match found {
         Ok(FoundProvider { entry, key, .. }) => {
             let kept = lists.map(|lists| lists.read(&entry)).unwrap_or_default();
+            let own = session.config.providers.get(&provider).map(|own| &own.models[..]);
+            // What the provider has itself, once it was asked, and what the user says it has.
+            let is_had = |model: &ModelInfo| {
+                let mut had = kept.iter().chain(own.unwrap_or_default());
+                kept.is_empty() || had.any(|had| had.id == model.id)
+            };
+            let mut models = known_models(&provider, &session.config, kept.clone());
+            models.retain(is_had);
             Listed {
                 api: entry.api.to_string(),
                 ready: true,
                 state: format!("{key}, {}", entry.shown_endpoint()),
-                models: known_models(&provider, &session.config, kept),
+                models,
                 provider,
             }
         }
@@ -116,7 +135,7 @@ fn describe(
                     ModelError::NoAddress { variables, .. } => {
                         format!("{} is not set", variables.join(" or "))
                     }
-                    other => other.to_string(),
+                    other => format!("{other}; {}", other.hint()),
                 },
                 models: known_models(&provider, &session.config, Vec::new()),
                 provider,
@@ -132,51 +151,46 @@ fn print(listed: &[Listed], arguments: &ModelsArguments) -> Result<(), Failure> 
         return output.flush();
     }
     for provider in listed {
-        let Listed { provider: name, api, ready, state, models } = provider;
+        let Listed { provider: name, api, state, models, .. } = provider;
         output.text(&format!("{name:<16} {api:<20} {}", printable(state)))?;
-        // Of those who cannot be asked only the number, unless they are what was asked for.
-        if !ready && arguments.provider.is_none() {
-            if !models.is_empty() {
-                output.text(&format!("    {} models: coding-agent models {name}", models.len()))?;
-            }
+        let account = BuiltinProvider::find(name).map(BuiltinProvider::account);
+        if let Some(account) = account.filter(|account| account != name)
+            && arguments.provider.is_none()
+        {
+            output.text(&format!("    the models of {account}"))?;
             continue;
         }
-        for model in models {
-            let facts = facts(model);
-            let name = printable(&format!("{name}/{}", model.id));
-            output.text(format!("    {name:<44} {facts}").trim_end())?;
+        let names: Vec<String> =
+            models.iter().map(|model| printable(&format!("{name}/{}", model.id))).collect();
+        let widths = names.iter().map(|name| name.chars().count());
+        let width = widths.max().unwrap_or(0).min(WIDEST_NAME);
+        for (name, model) in names.iter().zip(models) {
+            output.text(format!("    {name:<width$}  {}", facts(model)).trim_end())?;
         }
     }
     output.flush()
 }
 
-/// What is known of a model, in a few words.
+/// What is known of a model, in columns.
 fn facts(model: &ModelInfo) -> String {
-    let mut facts = Vec::new();
-    if let Some(window) = model.context_window {
-        facts.push(format!("{} window", in_thousands(window)));
-    }
-    if let Some(output) = model.max_output_tokens {
-        facts.push(format!("{} out", in_thousands(output.into())));
-    }
-    if let Some(price) = &model.price {
-        facts.push(price_words(price));
-    }
-    if model.reads(Modality::Image) == Some(true) {
-        facts.push("images".to_owned());
-    }
-    if let Some(thinking) = &model.thinking {
-        match thinking.form {
-            ThinkingForm::Always => facts.push("always thinks".to_owned()),
-            ThinkingForm::Budget | ThinkingForm::Effort | ThinkingForm::Switch => {
-                let levels: Vec<&str> =
-                    thinking.levels.keys().map(|level| level.as_str()).collect();
-                facts.push(format!("thinking {}", levels.join("|")));
-            }
-            _ => {}
+    let tokens = |tokens: Option<u64>, what: &str| match tokens {
+        Some(tokens) => format!("{} {what}", in_thousands(tokens)),
+        None => String::new(),
+    };
+    let window = tokens(model.context_window, "window");
+    let output = tokens(model.max_output_tokens.map(u64::from), "out");
+    let price = model.price.as_ref().map(price_words).unwrap_or_default();
+    let images = if model.reads(Modality::Image) == Some(true) { "images" } else { "" };
+    let thinking = model.thinking.as_ref().map(|thinking| match thinking.form {
+        ThinkingForm::Always => "always thinks".to_owned(),
+        ThinkingForm::Budget | ThinkingForm::Effort | ThinkingForm::Switch => {
+            let levels: Vec<&str> = thinking.levels.keys().map(|level| level.as_str()).collect();
+            format!("thinking {}", levels.join("|"))
         }
-    }
-    facts.join(", ")
+        _ => String::new(),
+    });
+    let thinking = thinking.unwrap_or_default();
+    format!("{window:>12}  {output:>8}  {price:<20}  {images:<6}  {thinking}").trim_end().to_owned()
 }
 
 /// Input and output for a million tokens.
@@ -208,20 +222,26 @@ mod tests {
     fn facts_are_said_in_a_few_words_and_only_where_they_are_known() {
         for (info, words) in [
             (json!("m"), ""),
+            (json!({"id": "m", "price": {"input": 0.25, "output": 1}}), "$0.25 in $1 out"),
             (
                 json!({"id": "m", "context_window": 200_000, "max_output_tokens": 8192,
                     "input": ["text", "image"], "price": {"input": 3, "output": 15.5},
                     "thinking": {"form": "effort", "levels": {"high": "high", "low": "low"}}}),
-                "200k window, 8192 out, $3 in $15.5 out, images, thinking low|high",
+                "200k window  8192 out  $3 in $15.5 out  images  thinking low|high",
             ),
             (
                 json!({"id": "m", "context_window": 1_048_576, "thinking": "always",
                     "price": {"input": 0, "output": 0}}),
-                "1M window, free, always thinks",
+                "1M window  free  always thinks",
             ),
         ] {
             let info: ModelInfo = serde_json::from_value(info).unwrap();
-            assert_eq!(facts(&info), words);
+            let cells: Vec<String> = facts(&info)
+                .split("  ")
+                .map(|cell| cell.trim().to_owned())
+                .filter(|cell| !cell.is_empty())
+                .collect();
+            assert_eq!(cells.join("  "), words);
         }
     }
 }

@@ -4,9 +4,10 @@
 
 use std::io::{self, Stderr};
 
-use agent::{AbortCause, AgentEvent, EndReason};
+use agent::{AbortCause, AgentEvent, EndReason, FailureKind};
 
 use crate::program::render::{Renderer, describe, wants_colour};
+use crate::program::session::Asked;
 
 /// Says what happens. Nobody is told when standard error cannot be written to.
 pub(crate) struct Progress {
@@ -38,8 +39,14 @@ impl Progress {
     }
 
     /// The last word, where the exit code alone would leave questions.
-    pub(crate) fn ended(&mut self, reason: &EndReason, unanswered: usize) {
+    pub(crate) fn ended(&mut self, reason: &EndReason, unanswered: usize, asked: &Asked) {
         let line = match reason {
+            EndReason::Error { cause: FailureKind::Provider(kind), .. } => {
+                match asked.hint(*kind) {
+                    Some(hint) => format!("hint: {hint}"),
+                    None => return,
+                }
+            }
             // Whoever read the output has gone.
             EndReason::Aborted { cause: AbortCause::Host } => return,
             // What failed was said when it failed.

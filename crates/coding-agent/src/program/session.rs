@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use agent::{Model, Nobody, Tools};
 use ai::{
-    Api, ApiKey, HttpClient, HttpProvider, Provider, ProviderEntry, RetryPolicy, SpendMeter,
-    ThinkingPlan,
+    Api, ApiKey, ErrorKind, HttpClient, HttpProvider, Provider, ProviderEntry, RetryPolicy,
+    SpendMeter, ThinkingPlan, shown_address,
 };
 use coding_agent::config::{Config, ConfigError, ConfigLayer, LoadedConfig, Sources};
-use coding_agent::keys::{KeyFile, LateKeyProvider};
+use coding_agent::keys::{KeyFile, KeyOrigin, LateKeyProvider};
 use coding_agent::{
     BashSettings, Credentials, Directories, ExtensionLayer, FoundProvider, LimitLayer, ModelError,
     ModelLists, ModelName, Permission, Policy, Processes, SCRIPTED_PROVIDER, Stack, Workspace,
@@ -40,8 +40,47 @@ pub(crate) struct ChosenModel {
     pub(crate) model: Model,
     /// Hears of every request.
     pub(crate) spend: SpendMeter,
+    /// What to look at when it cannot be asked.
+    pub(crate) asked: Asked,
     /// Lives as long as the model is asked.
     _scripted: Option<ScriptedModel>,
+}
+
+/// Who is asked for what, for whoever has to find out why that fails.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    provider: String,
+    model: String,
+    endpoint: String,
+    key: KeyOrigin,
+}
+
+impl Asked {
+    /// What to look at after a failure of this kind; nothing where its message says all.
+    pub(crate) fn hint(&self, kind: ErrorKind) -> Option<String> {
+        let Self { provider, model, endpoint, key } = self;
+        match kind {
+            ErrorKind::Auth => Some(match key {
+                KeyOrigin::Variable(_) | KeyOrigin::ConfiguredCommand(_) => {
+                    format!("{provider} has its {key}")
+                }
+                KeyOrigin::Stored | KeyOrigin::StoredCommand(_) => {
+                    format!("{provider} has its {key}; `coding-agent login {provider}` replaces it")
+                }
+                KeyOrigin::NotNeeded => {
+                    format!("{provider} has no key; `coding-agent login {provider}` stores one")
+                }
+            }),
+            ErrorKind::NotFound => Some(format!(
+                "{endpoint} was asked for `{model}`; `coding-agent models {provider} --refresh` asks \
+                 which models there are"
+            )),
+            ErrorKind::MalformedStream => Some(format!(
+                "{endpoint} was asked; check `api` and `base_url` of the provider `{provider}`"
+            )),
+            _ => None,
+        }
+    }
 }
 
 impl Session {
@@ -128,13 +167,12 @@ impl Session {
     pub(crate) async fn model(&self) -> Result<ChosenModel, Failure> {
         let usage = |error: &ModelError| Failure::usage(error).hint(error.hint());
         let name = ModelName::parse(&self.config.model).map_err(|error| usage(&error))?;
-        let (mut entry, command, scripted) = if name.provider == SCRIPTED_PROVIDER {
+        let (mut entry, key, scripted) = if name.provider == SCRIPTED_PROVIDER {
             let (entry, scripted) = start_scripted(&name.model, self.workspace.cwd()).await?;
-            (entry, None, Some(scripted))
+            (entry, KeyOrigin::NotNeeded, Some(scripted))
         } else {
             let found = self.provider(&name.provider).map_err(|error| usage(&error))?;
-            let command = found.key.command().cloned();
-            (found.entry, command, None)
+            (found.entry, found.key, None)
         };
         let listed = self.directories.as_ref().map(|directories| {
             let lists = ModelLists::new(directories);
@@ -153,14 +191,20 @@ impl Session {
         policy.max_attempts = self.config.retry_attempts;
         policy.max_elapsed = self.config.retry_elapsed;
         let client = HttpClient::new(self.config.timeouts);
-        let provider: Arc<dyn Provider> = match command {
+        let asked = Asked {
+            provider: name.provider.clone(),
+            model: name.model.clone(),
+            endpoint: shown_address(&entry.endpoint_for(&name.model)),
+            key,
+        };
+        let provider: Arc<dyn Provider> = match asked.key.command().cloned() {
             Some(command) => Arc::new(LateKeyProvider::new(entry, client, command)),
             None => Arc::new(HttpProvider::new(entry, client)),
         };
         let model = Model::new(provider, name.model.clone())
             .layer(&spend)
             .layer(&ai::RetryLayer::new(policy));
-        Ok(ChosenModel { model, spend, _scripted: scripted })
+        Ok(ChosenModel { model, spend, asked, _scripted: scripted })
     }
 }
 

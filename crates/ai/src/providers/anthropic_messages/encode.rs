@@ -19,19 +19,13 @@ use crate::replay::{
 };
 use crate::request::Request;
 use crate::schema_form::required_tool_schema;
-use crate::thinking::{LevelValue, ThinkingLevel, ThinkingPlan};
+use crate::thinking::{LevelValue, ThinkingLevel, ThinkingPlan, fitting_budget};
 use crate::tool_choice::{ToolChoice, choice_to_send};
 use crate::tool_names::{ToolIds, wire_name};
 
 /// The cap on output tokens, which the API requires, where nobody set one: what current models can
 /// write in one answer without a special header.
 const DEFAULT_MAX_TOKENS: u32 = 32_000;
-
-/// The least that may be thought, by the API's rules.
-const MIN_BUDGET: u32 = 1024;
-
-/// What a thinking budget leaves of the cap for the answer: a call that writes a file needs some.
-const ANSWER_TOKENS: u32 = 4096;
 
 /// How a model is told not to think.
 const DISABLED: &str = "disabled";
@@ -131,9 +125,9 @@ fn thinking(
         }
         LevelValue::Effort(effort) => (Some(WireThinking::Adaptive), Some(OutputConfig { effort })),
         LevelValue::Budget(tokens) => {
-            let budget_tokens = tokens.min(max_tokens.saturating_sub(ANSWER_TOKENS));
-            let is_possible = budget_tokens >= MIN_BUDGET && !goes_on_without_thinking(messages);
-            (is_possible.then_some(WireThinking::Enabled { budget_tokens }), None)
+            let budget = fitting_budget(tokens, max_tokens);
+            let budget = budget.filter(|_| !goes_on_without_thinking(messages));
+            (budget.map(|budget_tokens| WireThinking::Enabled { budget_tokens }), None)
         }
         LevelValue::Switch(_) => (Some(WireThinking::Adaptive), None),
     }
