@@ -180,16 +180,16 @@ pub(crate) fn find_model<'a>(models: &'a [ModelInfo], name: &str) -> Option<&'a 
     exact.or_else(|| models.iter().find(|model| is_same_model(&model.id, name)))
 }
 
-/// `over` laid over `models`: facts of a model that is there are bettered, others are added behind. A dated
-/// name begins with what is known of its alias.
+/// `over` laid over `models`: facts of a model that is there are bettered, others are added behind. To
+/// name a model by its date takes nothing away from what is known of it under its alias.
 pub fn lay_over(models: &[ModelInfo], over: impl IntoIterator<Item = ModelInfo>) -> Vec<ModelInfo> {
     let mut laid = models.to_vec();
     for info in over {
         match laid.iter_mut().find(|model| model.id == info.id) {
             Some(model) => *model = std::mem::take(model).under(info),
             None => {
-                let alias = find_model(models, &info.id).cloned().unwrap_or_default();
-                laid.push(alias.under(info));
+                let known = find_model(models, &info.id).cloned().unwrap_or_default();
+                laid.push(known.under(info));
             }
         }
     }
@@ -328,5 +328,24 @@ mod tests {
         assert_eq!((dated.id.as_str(), dated.context_window), ("a-20250929", Some(8)));
         let a = laid.first().unwrap();
         assert_eq!((a.context_window, a.max_output_tokens), (Some(8), Some(2)));
+    }
+
+    /// A list or a configuration that names `claude-sonnet-4-5-20250929` hid all that was known of
+    /// `claude-sonnet-4-5`, its price included.
+    #[test]
+    fn a_dated_name_in_a_list_keeps_what_is_known_of_its_alias() {
+        let mut known = ModelInfo::new("a");
+        known.context_window = Some(8);
+        known.max_output_tokens = Some(4);
+        let mut dated = ModelInfo::new("a-20250929");
+        dated.max_output_tokens = Some(2);
+        let laid = lay_over(&[known], [dated, ModelInfo::new("a-20260101")]);
+        let facts = |name| {
+            let model = find_model(&laid, name).unwrap();
+            (&*model.id, model.context_window, model.max_output_tokens)
+        };
+        assert_eq!(facts("a"), ("a", Some(8), Some(4)));
+        assert_eq!(facts("a-20250929"), ("a-20250929", Some(8), Some(2)));
+        assert_eq!(facts("a-20260101"), ("a-20260101", Some(8), Some(4)));
     }
 }

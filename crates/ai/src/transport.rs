@@ -196,6 +196,7 @@ impl HttpProvider {
         let listed = exchange.list_models().await;
         listed.map_err(|mut error| {
             error.message = self.entry.redact(error.message);
+            error.request_id = error.request_id.map(|id| self.entry.redact(id));
             error
         })
     }

@@ -290,12 +290,16 @@ fn apply(entry: &mut ProviderEntry, own: &ProviderConfig, builtin: Option<&Built
 }
 
 /// What is known of a provider's models: by the program, by the provider's own list where it was
-/// asked for it, and by the configuration, each bettering what was known before.
+/// asked for it, and by the configuration, each bettering what was known before. An API that is
+/// configured for the provider is that of all its models which are not configured themselves.
 pub fn known_models(provider: &str, config: &Config, listed: Vec<ModelInfo>) -> Vec<ModelInfo> {
-    let own = config.providers.get(provider).map(|own| own.models.clone());
+    let own = config.providers.get(provider);
     let known = BuiltinProvider::find(provider).map(BuiltinProvider::models).unwrap_or_default();
-    let known = lay_over(&known, listed);
-    lay_over(&known, own.unwrap_or_default())
+    let mut known = lay_over(&known, listed);
+    if own.is_some_and(|own| own.api.is_some()) {
+        known.iter_mut().for_each(|model| model.api = None);
+    }
+    lay_over(&known, own.map(|own| own.models.clone()).unwrap_or_default())
 }
 
 /// Puts the key into the entry, or says which command prints it. The order is argued in the module's
@@ -394,6 +398,23 @@ mod tests {
         let entry = provider_entry("mine", &config, None, set).unwrap().entry;
         assert_eq!(entry.endpoint(), "http://127.0.0.1:1/v1/chat/completions");
         assert_eq!(entry.api_key, Some(ApiKey::new("secret-key-1")));
+    }
+
+    /// The catalogue's API of a model won over the one that was configured for its provider.
+    #[test]
+    fn a_configured_api_is_that_of_every_model_that_is_not_configured_itself() {
+        let api_of = |toml: &str, model: &str| {
+            let set = |name: &str| (name == "OPENAI_API_KEY").then(|| "secret-key-1".to_owned());
+            let found = provider_entry("openai", &config(toml), None, set).unwrap();
+            found.entry.for_model(model).api
+        };
+        let chat = "[providers.openai]\napi = 'openai-chat'\n";
+        let configured =
+            format!("{chat}models = [{{ id = 'gpt-6-sol', api = 'openai-responses' }}]");
+        assert_eq!(api_of("", "gpt-6-sol"), Api::OpenaiResponses);
+        assert_eq!(api_of(chat, "gpt-6-sol"), Api::OpenaiChat);
+        assert_eq!(api_of(&configured, "gpt-6-sol"), Api::OpenaiResponses);
+        assert_eq!(api_of(&configured, "gpt-6-luna"), Api::OpenaiChat);
     }
 
     /// SPEC B1

@@ -1,5 +1,7 @@
 //! Several schemas as one that accepts at least what they accept together.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 /// Adds what must hold as well: what only one of them says is said, and of two that speak of the same
@@ -13,11 +15,11 @@ pub(super) fn absorb(base: &mut Map<String, Value>, other: &Map<String, Value>) 
                 }
             }
             ("required", Some(Value::Array(known)), Value::Array(more)) => {
-                for name in more {
-                    if !known.contains(name) {
-                        known.push(name.clone());
-                    }
-                }
+                let added = {
+                    let mut seen: HashSet<&Value> = known.iter().collect();
+                    more.iter().filter(|name| seen.insert(*name)).cloned().collect::<Vec<_>>()
+                };
+                known.extend(added);
             }
             (_, Some(_), _) => {}
             (_, None, _) => {
@@ -52,7 +54,8 @@ pub(super) fn absorb_alternatives(base: &mut Map<String, Value>, objects: &[Map<
         }
     }
     let required = objects.split_first().map_or_else(Vec::new, |(first, others)| {
-        let in_all = |name: &&Value| others.iter().all(|object| requires(object, name));
+        let others: Vec<HashSet<&Value>> = others.iter().map(required_names).collect();
+        let in_all = |name: &&Value| others.iter().all(|names| names.contains(*name));
         first
             .get("required")
             .and_then(Value::as_array)
@@ -71,8 +74,8 @@ pub(super) fn absorb_alternatives(base: &mut Map<String, Value>, objects: &[Map<
     absorb(base, &together);
 }
 
-fn requires(object: &Map<String, Value>, name: &Value) -> bool {
-    object.get("required").and_then(Value::as_array).is_some_and(|names| names.contains(name))
+fn required_names(object: &Map<String, Value>) -> HashSet<&Value> {
+    object.get("required").and_then(Value::as_array).into_iter().flatten().collect()
 }
 
 fn entries<'a>(

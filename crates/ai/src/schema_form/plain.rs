@@ -4,6 +4,8 @@
 //! and which loses little: arguments are always an object. Older drafts' words become today's,
 //! `$schema` and what else names a document go, and what cannot be read is left out.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use super::combine::{absorb, absorb_alternatives};
@@ -265,14 +267,9 @@ fn said(keyword: &str, value: &Value) -> Option<Value> {
     let fits = match keyword {
         "type" => return kinds(value),
         "required" => {
-            let names = value.as_array()?.iter().filter(|name| name.is_string());
-            let mut unique: Vec<Value> = Vec::new();
-            for name in names {
-                if !unique.contains(name) {
-                    unique.push(name.clone());
-                }
-            }
-            return Some(Value::Array(unique));
+            let mut seen = HashSet::new();
+            let names = value.as_array()?.iter().filter_map(Value::as_str);
+            return Some(names.filter(|name| seen.insert(*name)).collect());
         }
         "enum" => value.as_array().is_some_and(|values| !values.is_empty()),
         "$ref" | "title" | "description" | "format" | "pattern" | "contentEncoding"

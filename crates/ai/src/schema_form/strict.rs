@@ -104,7 +104,9 @@ impl Sum {
                     return false;
                 };
                 self.properties += properties.len();
-                fields.get("additionalProperties") == Some(&Value::Bool(false))
+                // Before they are looked at one by one, and one by one among the required.
+                self.properties <= MAX_PROPERTIES
+                    && fields.get("additionalProperties") == Some(&Value::Bool(false))
                     && required.len() == properties.len()
                     && properties.keys().all(|name| required.iter().any(|it| it == name))
                     && properties.iter().all(|(name, schema)| {

@@ -159,7 +159,13 @@ fn described(text: &str, error: &toml::de::Error) -> String {
     let at = error.span().map_or(text.len(), |span| span.start.min(text.len()));
     let line_begin = text[..at].rfind('\n').map_or(0, |end| end + 1);
     let line = text[line_begin..].lines().next().unwrap_or_default();
-    let mut headers = text[..at].lines().map(str::trim_start).filter(|line| line.starts_with('['));
+    // A line that begins with a list inside a list is no header.
+    let is_header = |line: &&str| {
+        let name = line.trim_start_matches(['[', ' ', '\t']);
+        line.starts_with('[')
+            && (name.contains("providers") || name.starts_with(|c: char| c.is_ascii_alphabetic()))
+    };
+    let mut headers = text[..at].lines().map(str::trim_start).filter(is_header);
     let among_providers = headers.next_back().is_some_and(|header| header.contains("providers"));
     if !among_providers && !line.contains("providers") && cover_keys(&whole) == whole {
         return whole;
@@ -353,6 +359,10 @@ mod tests {
                 ("[providers.mine]\nkey = 'SECRET'\n", "line 2, column 1\nunknown field `key`"),
                 ("[providers.mine]\nmodels = 'SECRET'\n", "line 2, column 10\ninvalid type"),
                 ("[providers.mine]\nbase_url = SECRET\n", "line 2, column 12\n"),
+                (
+                    "[providers.mine]\nmodels = [\n ['x']\n]\nkey = 'SECRET'\n",
+                    "line 5, column 1\nunknown field `key`",
+                ),
                 ("[providers]\nmine = 'SECRET'\n", "line 2, column 8\ninvalid type"),
                 ("providers.mine.headers = 'SECRET'\n", "line 1, column 26\ninvalid type"),
                 ("providers = 'SECRET'\n", "line 1, column 13\ninvalid type"),

@@ -51,11 +51,9 @@ impl Provider for LateKeyProvider {
     }
 
     fn stream(&self, request: Request) -> ModelStream {
+        let fold = Assembler::new(MessageId::random(), Timestamp::now()).asking(&request.model);
         let asked = Arc::clone(&self.0).ask(request);
-        EventStream::new(
-            asked.into_stream().flatten(),
-            Assembler::new(MessageId::random(), Timestamp::now()),
-        )
+        EventStream::new(asked.into_stream().flatten(), fold)
     }
 }
 

@@ -11,6 +11,10 @@ use crate::program::exit::Exit;
 use crate::program::failure::Failure;
 use crate::program::signals::Signals;
 
+/// What the terminal keeps of a line, in bytes. It drops what is typed or pasted beyond it and says
+/// nothing, so that a line of this length is taken for one that was cut.
+const MAX_LINE_BYTES: usize = 4095;
+
 /// What a person answered.
 pub(crate) enum Typed {
     /// This line, without its end; empty at the end of input.
@@ -42,7 +46,13 @@ pub(crate) async fn ask(question: &str) -> Result<Typed, Failure> {
     drop(hidden);
     // The end of the line was not shown either.
     eprintln!();
-    typed.map_err(failed)
+    match typed.map_err(failed)? {
+        Typed::Line(line) if line.len() >= MAX_LINE_BYTES => {
+            Err(Failure::usage("this is too long to be typed: the terminal cuts it")
+                .hint("pipe it in"))
+        }
+        typed => Ok(typed),
+    }
 }
 
 /// The terminal does not show what is typed for as long as this lives.
