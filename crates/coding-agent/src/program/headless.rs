@@ -21,7 +21,7 @@ use crate::program::progress::Progress;
 use crate::program::prompt;
 use crate::program::render::printable;
 use crate::program::session::{ChosenModel, Session};
-use crate::program::signals::cancel_on_signals;
+use crate::program::signals::{Signals, cancel_on_signals};
 
 /// Works on the prompt of the command line.
 pub(crate) async fn run(cli: &Cli) -> Result<Exit, Failure> {
@@ -63,13 +63,18 @@ pub(crate) async fn work(
 ) -> Result<Exit, Failure> {
     let id = uuid::Uuid::now_v7().to_string();
     let offered = context.tools.clone();
+    let signals = Signals::listen()?;
     let run = start(session, model, context, prompt);
     let run = match format {
         OutputFormat::StreamJson => run,
         OutputFormat::Text | OutputFormat::Json => run.without_message_updates(),
     };
-    let _signals =
-        cancel_on_signals(run.cancel(), session.processes.clone(), session.config.cancel_grace)?;
+    let _signals = cancel_on_signals(
+        signals,
+        run.cancel(),
+        session.processes.clone(),
+        session.config.cancel_grace,
+    );
     cancel_without_reader(run.cancel());
     let mut printer = Printer { output: Output::new(), format };
     printer.session(&id, session, model, &offered)?;
@@ -88,9 +93,14 @@ pub(crate) async fn show(
     prompt: String,
     mut see: impl FnMut(&AgentEvent) -> Result<(), Failure>,
 ) -> Result<Exit, Failure> {
+    let signals = Signals::listen()?;
     let mut run = start(session, model, context, prompt);
-    let _signals =
-        cancel_on_signals(run.cancel(), session.processes.clone(), session.config.cancel_grace)?;
+    let _signals = cancel_on_signals(
+        signals,
+        run.cancel(),
+        session.processes.clone(),
+        session.config.cancel_grace,
+    );
     cancel_without_reader(run.cancel());
     while let Some(event) = run.next().await {
         see(&event)?;

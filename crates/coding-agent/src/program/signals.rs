@@ -16,13 +16,14 @@ const LEAVE_AFTER: Duration = Duration::from_secs(2);
 
 /// Cancels `run` at SIGINT, SIGTERM or SIGHUP for as long as the returned guard lives. A second
 /// signal, or an end that does not come within `grace` and a little more, does not wait for anybody:
-/// it kills the session's commands and ends the program.
+/// it kills the session's commands and ends the program. `signals` are listened to before the run
+/// begins: one that came in between would end the program and leave the run's processes.
 pub(crate) fn cancel_on_signals(
+    mut signals: Signals,
     run: RunCancel,
     processes: Processes,
     grace: Duration,
-) -> Result<SignalGuard, Failure> {
-    let mut signals = Signals::listen()?;
+) -> SignalGuard {
     let task = tokio::spawn(async move {
         let (cause, exit) = signals.next().await;
         run.cancel(cause);
@@ -34,7 +35,7 @@ pub(crate) fn cancel_on_signals(
         processes.kill_all();
         leave(exit);
     });
-    Ok(SignalGuard(task))
+    SignalGuard(task)
 }
 
 /// The signals that end the program. Once it listens to them they do nothing by themselves any more,

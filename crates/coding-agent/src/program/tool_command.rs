@@ -13,7 +13,7 @@ use crate::program::exit::Exit;
 use crate::program::failure::Failure;
 use crate::program::output::{Output, cancel_without_reader};
 use crate::program::session::Session;
-use crate::program::signals::cancel_on_signals;
+use crate::program::signals::{Signals, cancel_on_signals};
 
 /// A line of a batch longer than this is refused: no tool takes arguments of that size.
 const MAX_LINE_BYTES: u64 = 64 << 20;
@@ -50,8 +50,12 @@ pub(crate) async fn run(
     session.check_mode()?;
     session.report_notes();
     let cancel = RunCancel::new();
-    let _signals =
-        cancel_on_signals(cancel.clone(), session.processes.clone(), session.config.cancel_grace)?;
+    let _signals = cancel_on_signals(
+        Signals::listen()?,
+        cancel.clone(),
+        session.processes.clone(),
+        session.config.cancel_grace,
+    );
     cancel_without_reader(cancel.clone());
     let mut calls = Calls { session, cancel, output: Output::new(), made: 0, failed: false };
     match (&arguments.name, &arguments.args, &arguments.batch) {
