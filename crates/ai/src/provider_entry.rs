@@ -183,13 +183,26 @@ impl ProviderEntry {
     /// `text` without the entry's secrets: its key, headers that may be one, and what the address
     /// holds besides an address.
     pub fn redact(&self, text: String) -> String {
+        self.secrets().into_iter().fold(text, |text, secret| redact_secret(secret, text))
+    }
+
+    /// Whether `text` holds one of the entry's secrets, in whatever case.
+    pub(crate) fn is_secret_in(&self, text: &str) -> bool {
+        let text = text.to_ascii_lowercase();
+        self.secrets().into_iter().any(|secret| {
+            let secret = secret.to_ascii_lowercase();
+            redact_secret(&secret, text.clone()) != text
+        })
+    }
+
+    fn secrets(&self) -> Vec<&str> {
         let headers = self.headers.iter().filter(|(name, _)| is_secret_header(name));
         let mut secrets = secrets_in(&self.base_url);
         secrets.extend(headers.map(|(_, value)| value.as_str()));
         secrets.extend(self.api_key.as_ref().map(ApiKey::reveal));
         // One that holds another goes first, so that no piece of it is left.
         secrets.sort_by_key(|secret| Reverse(secret.len()));
-        secrets.into_iter().fold(text, |text, secret| redact_secret(secret, text))
+        secrets
     }
 }
 

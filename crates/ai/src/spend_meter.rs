@@ -26,7 +26,7 @@ pub struct SpendMeter {
 #[derive(Debug, Default)]
 struct Spent {
     usd: f64,
-    /// Tokens were used that have no known price.
+    /// Tokens were used that have no known price, or nobody told how many.
     has_unknown: bool,
 }
 
@@ -38,16 +38,18 @@ impl SpendMeter {
 
     /// What was spent so far in US dollars; `None` where a price is not known. A request counts when
     /// its stream ends; of one that was dropped in the middle nobody told the usage.
+    /// A complete answer without any usage cost what nobody knows.
     pub fn spent_usd(&self) -> Option<f64> {
         let spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
         (!spent.has_unknown).then_some(spent.usd)
     }
 
-    fn add(&self, price: Option<&Price>, usage: Usage) {
+    fn add(&self, price: Option<&Price>, usage: Usage, is_answer: bool) {
         let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_told = usage != Usage::default();
         match price {
-            Some(price) => spent.usd += price.cost(usage),
-            None => spent.has_unknown |= usage != Usage::default(),
+            Some(price) if is_told || *price == Price::default() => spent.usd += price.cost(usage),
+            Some(_) | None => spent.has_unknown |= is_told || is_answer,
         }
     }
 }
@@ -87,9 +89,8 @@ where
         let asked = self.inner.call(request);
         Box::pin(asked.map_ok(move |stream| {
             stream.inspect_events(move |event| match event {
-                StreamEvent::Done { usage, .. } | StreamEvent::Error { usage, .. } => {
-                    meter.add(price.as_ref(), *usage);
-                }
+                StreamEvent::Done { usage, .. } => meter.add(price.as_ref(), *usage, true),
+                StreamEvent::Error { usage, .. } => meter.add(price.as_ref(), *usage, false),
                 _ => {}
             })
         }))
@@ -140,11 +141,23 @@ mod tests {
             ask(&meter, "priced", usage).await.result().await;
         }
         assert_eq!(meter.spent_usd(), Some(4.0));
-        // An answer that cost nothing says nothing of prices.
-        ask(&meter, "free-of-facts", Usage::default()).await.result().await;
-        assert_eq!(meter.spent_usd(), Some(4.0));
         let mut stream = ask(&meter, "free-of-facts", usage).await;
         while stream.next().await.is_some() {}
         assert_eq!(meter.spent_usd(), None);
+    }
+
+    /// SPEC M10
+    #[tokio::test]
+    async fn an_answer_whose_usage_nobody_told_is_not_free() {
+        for model in ["priced", "free-of-facts"] {
+            let models: Vec<ModelInfo> = serde_json::from_value(json!([
+                {"id": "priced", "price": {"input": 1, "output": 2}},
+                "free-of-facts",
+            ]))
+            .unwrap();
+            let meter = SpendMeter::new(models.into());
+            ask(&meter, model, Usage::default()).await.result().await;
+            assert_eq!(meter.spent_usd(), None, "{model}");
+        }
     }
 }

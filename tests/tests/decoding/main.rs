@@ -800,6 +800,8 @@ fn json_lines_are_a_framing_too() {
     let options = options(Compat::default(), Framing::Ndjson);
     let lines = format!("{}\r\n\n{}", delta(r#""content":"a""#), end("stop"));
     check("lines", Api::OpenaiChat, &options, lines.as_bytes(), "text[a] stop(stop)");
+    let marked = format!("\u{feff}{lines}");
+    check("a mark", Api::OpenaiChat, &options, marked.as_bytes(), "text[a] stop(stop)");
 }
 
 /// The events are exactly these, in this order: SPEC M1.

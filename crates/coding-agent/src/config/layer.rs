@@ -7,6 +7,7 @@ use ai::{Api, AuthScheme, Compat, ModelInfo, ThinkingLevel, shown_address};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::keys::looks_like_a_key;
 use crate::permission::PermissionMode;
 
 /// What one source of configuration sets. Everything may be left out.
@@ -282,6 +283,13 @@ impl ProviderConfig {
                 return Err(format!("providers.{name}.{key} is empty"));
             }
         }
+        // A key that was put there by mistake is shown nowhere, so neither is what is wrong.
+        if self.key_env.as_deref().is_some_and(|variable| !is_variable_name(variable)) {
+            return Err(format!(
+                "providers.{name}.key_env takes the name of the variable that holds the key, and \
+                 this is no such name"
+            ));
+        }
         Ok(())
     }
 
@@ -300,6 +308,15 @@ impl ProviderConfig {
             ..self.clone()
         }
     }
+}
+
+/// Whether this names a variable, and is not a key in the place of a name.
+fn is_variable_name(name: &str) -> bool {
+    let is_word = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let is_lower = name.bytes().any(|byte| byte.is_ascii_lowercase());
+    let is_mixed = is_lower && name.bytes().any(|byte| byte.is_ascii_uppercase());
+    let is_key = looks_like_a_key(name) && is_lower && (is_mixed || !name.contains('_'));
+    is_word && !is_key && !name.starts_with(|char: char| char.is_ascii_digit())
 }
 
 impl fmt::Debug for ProviderConfig {
