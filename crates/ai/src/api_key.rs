@@ -40,13 +40,29 @@ impl ApiKey {
     }
 }
 
-/// `text` with every `secret` in it covered.
+/// How much of a secret's beginning gives it away: more than the prefix that all keys of a kind have.
+const SHORTEST_PIECE: usize = 12;
+
+/// `text` with every `secret` in it covered, also one whose end was cut off, as quotes are that are
+/// shortened.
 pub(crate) fn redact_secret(secret: &str, text: String) -> String {
-    if secret.len() >= SHORTEST_SECRET && text.contains(secret) {
-        text.replace(secret, PLACEHOLDER)
-    } else {
-        text
+    if secret.len() < SHORTEST_SECRET {
+        return text;
     }
+    let head = secret.get(..SHORTEST_PIECE).unwrap_or(secret);
+    if !text.contains(head) {
+        return text;
+    }
+    let mut covered = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some((before, from)) = rest.find(head).and_then(|at| rest.split_at_checked(at)) {
+        let same = from.chars().zip(secret.chars()).take_while(|(left, right)| left == right);
+        let piece: usize = same.map(|(char, _)| char.len_utf8()).sum();
+        covered.push_str(before);
+        covered.push_str(PLACEHOLDER);
+        rest = from.get(piece..).unwrap_or_default();
+    }
+    covered + rest
 }
 
 impl fmt::Debug for ApiKey {
@@ -58,5 +74,28 @@ impl fmt::Debug for ApiKey {
 impl fmt::Display for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(PLACEHOLDER)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SPEC M20
+    #[test]
+    fn a_key_is_covered_also_where_a_quote_was_cut_in_it() {
+        let key = ApiKey::new("sk-proj-0123456789abcdef");
+        for (text, covered) in [
+            ("a sk-proj-0123456789abcdef b sk-proj-0123456789abcdef", "a [key] b [key]"),
+            ("`sk-proj-0123456789abc`", "`[key]`"),
+            ("sk-proj-0123", "[key]"),
+            ("sk-proj-0123456789abcdefsk-proj-0123456789", "[key][key]"),
+            // As hosts mask it.
+            ("sk-proj-****cdef", "sk-proj-****cdef"),
+            ("nothing", "nothing"),
+        ] {
+            assert_eq!(key.redact(text.to_owned()), covered);
+        }
+        assert_eq!(ApiKey::new("ollama").redact("ollama".to_owned()), "ollama");
     }
 }

@@ -31,7 +31,7 @@ use crate::lines::{Lines, MAX_LINE_BYTES, TooLong};
 use crate::providers::blocks::Blocks;
 use crate::providers::payload::{self, Payload};
 use crate::providers::{anthropic_messages, google_generate, openai_chat, openai_responses};
-use crate::sse::{SseDecoder, SseItem};
+use crate::sse::{BYTE_ORDER_MARK, SseDecoder, SseItem};
 
 /// How payloads are cut out of a response body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -231,6 +231,8 @@ impl Payloads {
     }
 
     fn line(&mut self, line: &[u8], terminated: bool) {
+        let mark: &[u8] = if self.any { b"" } else { BYTE_ORDER_MARK };
+        let line = line.strip_prefix(mark).unwrap_or(line);
         if !line.trim_ascii().is_empty() {
             self.payload(Payload { name: "", data: line, terminated });
         }

@@ -183,13 +183,26 @@ impl ProviderEntry {
     /// `text` without the entry's secrets: its key, headers that may be one, and what the address
     /// holds besides an address.
     pub fn redact(&self, text: String) -> String {
+        self.secrets().into_iter().fold(text, |text, secret| redact_secret(secret, text))
+    }
+
+    /// Whether `text` holds one of the entry's secrets, in whatever case.
+    pub(crate) fn is_secret_in(&self, text: &str) -> bool {
+        let text = text.to_ascii_lowercase();
+        self.secrets().into_iter().any(|secret| {
+            let secret = secret.to_ascii_lowercase();
+            redact_secret(&secret, text.clone()) != text
+        })
+    }
+
+    fn secrets(&self) -> Vec<&str> {
         let headers = self.headers.iter().filter(|(name, _)| is_secret_header(name));
         let mut secrets = secrets_in(&self.base_url);
         secrets.extend(headers.map(|(_, value)| value.as_str()));
         secrets.extend(self.api_key.as_ref().map(ApiKey::reveal));
         // One that holds another goes first, so that no piece of it is left.
         secrets.sort_by_key(|secret| Reverse(secret.len()));
-        secrets.into_iter().fold(text, |text, secret| redact_secret(secret, text))
+        secrets
     }
 }
 
@@ -234,7 +247,9 @@ fn user_info(address: &str) -> Option<(&str, &str)> {
 /// The password and the query's values.
 fn secrets_in(url: &str) -> Vec<&str> {
     let (address, query) = url.split_once('?').unwrap_or((url, ""));
-    let password = user_info(address).and_then(|(_, user_info)| user_info.split_once(':'));
+    // A user without a password may be a token.
+    let password = user_info(address)
+        .map(|(_, user_info)| user_info.split_once(':').unwrap_or(("", user_info)));
     let values = query.split('&').filter_map(|pair| pair.split_once('='));
     password.into_iter().chain(values).map(|(_, secret)| secret).collect()
 }
@@ -333,6 +348,13 @@ mod tests {
             "[key] and [key] at h"
         );
         assert!(!format!("{entry:?}").contains("0123456"));
+    }
+
+    /// SPEC M20
+    #[test]
+    fn a_user_without_a_password_may_be_a_token() {
+        let entry = ProviderEntry::new("p", Api::OpenaiChat, "https://tok-0123456@h/v1");
+        assert_eq!(entry.redact("tok-0123456 at h".to_owned()), "[key] at h");
     }
 
     /// SPEC M20

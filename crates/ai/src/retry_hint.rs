@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::error::ErrorKind;
 use crate::message::Timestamp;
 
-/// No host means more than this; a larger number is a misreading.
+/// More than this is as much as for ever: nobody waits for it, and nobody asks sooner.
 const LONGEST: Duration = Duration::from_secs(31 * 24 * 3600);
 
 /// The hint in an error answer for which waiting helps. `delays` are those that its body names.
@@ -39,9 +39,12 @@ pub(crate) fn find(
         })
 }
 
+/// Seconds as a wait. One that is too long to be held is still a wait, and no back-off is sooner.
 fn bounded(seconds: f64) -> Option<Duration> {
-    let duration = Duration::try_from_secs_f64(seconds).ok()?;
-    (duration <= LONGEST).then_some(duration)
+    if !seconds.is_finite() || seconds < 0.0 {
+        return None;
+    }
+    Some(Duration::try_from_secs_f64(seconds).map_or(LONGEST, |duration| duration.min(LONGEST)))
 }
 
 fn milliseconds(value: &str) -> Option<Duration> {
@@ -66,7 +69,7 @@ fn seconds_or_date(now: Timestamp, value: &str) -> Option<Duration> {
 fn until(now: Timestamp, moment: jiff::Timestamp) -> Option<Duration> {
     let moment = u64::try_from(moment.as_millisecond()).ok()?;
     let wait = moment.checked_sub(now.0).filter(|wait| *wait > 0)?;
-    Some(Duration::from_millis(wait)).filter(|wait| *wait <= LONGEST)
+    Some(Duration::from_millis(wait).min(LONGEST))
 }
 
 /// A wait that a body names in a field of its own: a number of `unit`s, or a duration.
@@ -178,7 +181,8 @@ fn exhausted_limits(now: Timestamp, headers: &[(String, String)]) -> Option<Dura
             if remaining(&counter).is_some_and(|left| left > 0.0) {
                 return None;
             }
-            reset(now, value.trim())
+            // A limit of a month says little about the moment from which this request passes.
+            reset(now, value.trim()).filter(|wait| *wait < LONGEST)
         })
         .max()
 }
@@ -230,7 +234,18 @@ mod tests {
             (&[("retry-after", "Tue, 14 Nov 2023 22:13:00 GMT")], &[], "", None),
             (&[("retry-after", "soon")], &[], "", None),
             (&[("retry-after", "-3")], &[], "", None),
-            (&[("retry-after", "1e300")], &[], "", None),
+            // Too long to wait for, and never a reason to ask sooner.
+            (&[("retry-after", "1e300")], &[], "", Some(LONGEST.as_millis())),
+            (&[("retry-after", "99999999999999999999")], &[], "", Some(LONGEST.as_millis())),
+            (
+                &[("retry-after", "Tue, 01 Dec 2037 04:00:00 GMT")],
+                &[],
+                "",
+                Some(LONGEST.as_millis()),
+            ),
+            (&[("retry-after", "inf")], &[], "", None),
+            (&[], &["99999999999999999999s"], "", Some(LONGEST.as_millis())),
+            (&[("x-ratelimit-reset-requests", "9999h")], &[], "", None),
             (&[("retry-after", "nan")], &[], "", None),
             (&[("retry-after", "9"), ("retry-after-ms", "1500")], &[], "", Some(1_500)),
             (&[("retry-after", "9"), ("retry-after-ms", "?")], &[], "", Some(9_000)),

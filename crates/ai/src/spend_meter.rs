@@ -26,7 +26,7 @@ pub struct SpendMeter {
 #[derive(Debug, Default)]
 struct Spent {
     usd: f64,
-    /// A model was asked whose price is not known.
+    /// A price is not known, or what was used.
     has_unknown: bool,
 }
 
@@ -36,18 +36,54 @@ impl SpendMeter {
         Self { models, spent: Arc::default() }
     }
 
-    /// What was spent so far in US dollars; `None` where a price is not known. A request counts when
-    /// its stream ends; of one that was dropped in the middle nobody told the usage.
+    /// What was spent so far in US dollars; `None` where that is not known: a price, or what an answer
+    /// used, which nobody tells of one that was dropped in the middle.
     pub fn spent_usd(&self) -> Option<f64> {
         let spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
         (!spent.has_unknown).then_some(spent.usd)
     }
+}
 
-    fn add(&self, price: Option<&Price>, usage: Usage) {
-        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
-        match price {
-            Some(price) => spent.usd += price.cost(usage),
+/// One request, until it is known what it used.
+struct Metered {
+    meter: SpendMeter,
+    price: Option<Price>,
+    /// Something of an answer came, which is not free.
+    begun: bool,
+    ended: bool,
+}
+
+impl Metered {
+    fn see(&mut self, event: &StreamEvent) {
+        match event {
+            StreamEvent::Done { usage, .. } => {
+                self.begun = true;
+                self.end(*usage);
+            }
+            StreamEvent::Error { usage, .. } => self.end(*usage),
+            StreamEvent::Retry { .. } | StreamEvent::Start { .. } => {}
+            _ => self.begun = true,
+        }
+    }
+
+    fn end(&mut self, usage: Usage) {
+        self.ended = true;
+        let is_told = usage != Usage::default();
+        let mut spent = self.meter.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        match &self.price {
+            Some(price) if is_told => spent.usd += price.cost(usage),
+            // Whatever it used.
+            Some(price) if *price == Price::default() => {}
+            Some(_) => spent.has_unknown |= self.begun,
             None => spent.has_unknown = true,
+        }
+    }
+}
+
+impl Drop for Metered {
+    fn drop(&mut self) {
+        if self.begun && !self.ended {
+            self.end(Usage::default());
         }
     }
 }
@@ -82,17 +118,11 @@ where
     }
 
     fn call(&mut self, request: Request) -> Self::Future {
-        let meter = self.meter.clone();
-        let price = find_model(&meter.models, &request.model).and_then(|info| info.price.clone());
+        let models = &self.meter.models;
+        let price = find_model(models, &request.model).and_then(|info| info.price.clone());
+        let mut metered = Metered { meter: self.meter.clone(), price, begun: false, ended: false };
         let asked = self.inner.call(request);
-        Box::pin(asked.map_ok(move |stream| {
-            stream.inspect_events(move |event| match event {
-                StreamEvent::Done { usage, .. } | StreamEvent::Error { usage, .. } => {
-                    meter.add(price.as_ref(), *usage);
-                }
-                _ => {}
-            })
-        }))
+        Box::pin(asked.map_ok(move |stream| stream.inspect_events(move |event| metered.see(event))))
     }
 }
 
@@ -143,5 +173,41 @@ mod tests {
         let mut stream = ask(&meter, "free-of-facts", usage).await;
         while stream.next().await.is_some() {}
         assert_eq!(meter.spent_usd(), None);
+    }
+
+    /// SPEC M10
+    #[tokio::test]
+    async fn what_nobody_told_is_not_free() {
+        let models: Vec<ModelInfo> = serde_json::from_value(json!([
+            {"id": "priced", "price": {"input": 1, "output": 2}},
+            {"id": "free", "price": {"input": 0, "output": 0}},
+            "free-of-facts",
+        ]))
+        .unwrap();
+        for (model, cost) in [("priced", None), ("free", Some(0.0)), ("free-of-facts", None)] {
+            let meter = SpendMeter::new(models.clone().into());
+            ask(&meter, model, Usage::default()).await.result().await;
+            assert_eq!(meter.spent_usd(), cost, "{model}");
+        }
+
+        // Dropped before anything came, and in the middle of an answer.
+        for (events, cost) in
+            [(vec![], Some(0.0)), (vec![StreamEvent::TextStart { index: 0 }], None)]
+        {
+            let meter = SpendMeter::new(models.clone().into());
+            let count = events.len();
+            let answering = service_fn(move |_: Request| {
+                let events = events.clone();
+                async move {
+                    let never = futures::stream::iter(events).chain(futures::stream::pending());
+                    let fold = Assembler::new(MessageId::random(), Timestamp::now());
+                    Ok::<_, Infallible>(EventStream::new(never, fold))
+                }
+            });
+            let request = Request::new("priced", History::default());
+            let stream = meter.layer(answering).oneshot(request).await.unwrap();
+            stream.take(count).collect::<Vec<_>>().await;
+            assert_eq!(meter.spent_usd(), cost);
+        }
     }
 }

@@ -17,7 +17,7 @@ const KEPT_CAPACITY: usize = 1024 * 1024;
 /// The longest event name that is kept; a longer one is no name of any API and is cut.
 const MAX_EVENT_NAME: usize = 256;
 
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// What a stream of server-sent events is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

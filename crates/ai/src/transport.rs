@@ -43,7 +43,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
+};
 use reqwest::{Response, Url};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
@@ -334,11 +336,15 @@ impl Exchange {
         body: Option<Vec<u8>>,
         first_byte: Instant,
     ) -> Result<Response, ProviderError> {
-        let headers = headers(&self.entry)?;
+        let mut headers = headers(&self.entry)?;
         let client = self.client.client(Route::to(&url))?;
         let sending = match body {
             Some(body) => client.post(url.clone()).body(body),
-            None => client.get(url.clone()),
+            None => {
+                headers.remove(CONTENT_TYPE);
+                headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+                client.get(url.clone())
+            }
         };
         let response = match timeout_at(first_byte, sending.headers(headers).send()).await {
             Err(_) => return Err(self.no_first_byte()),
@@ -347,6 +353,15 @@ impl Exchange {
         };
         if !response.status().is_success() {
             return Err(self.refusal(response, Bytes::new()).await);
+        }
+        if let Some(coding) = coding(&response) {
+            return Err(ProviderError::new(
+                ErrorKind::MalformedStream,
+                format!(
+                    "the answer is compressed ({coding}), which was not asked for; check for a proxy \
+                     at the provider's base_url"
+                ),
+            ));
         }
         Ok(response)
     }
@@ -359,8 +374,9 @@ impl Exchange {
             ProviderError::new(ErrorKind::MalformedStream, format!("no list of models: {why}"))
         };
         let mut body = Vec::new();
+        // For all of it: a list is short, and one that trickles would never end.
+        let due = Instant::now() + self.client.timeouts().idle;
         loop {
-            let due = Instant::now() + self.client.timeouts().idle;
             match timeout_at(due, response.chunk()).await {
                 Ok(Ok(Some(bytes))) if body.len() + bytes.len() <= MAX_MODEL_LIST => {
                     body.extend_from_slice(&bytes);
@@ -469,6 +485,7 @@ impl Exchange {
         for mut event in self.decoded.drain(..) {
             self.names.restore(&mut event);
             self.watch.pass(&mut event);
+            cover(&mut event, &self.entry);
             if let StreamEvent::Error { error, .. } = &mut event {
                 error.status = error.status.or(self.whole);
                 if error.request_id.is_none() {
@@ -496,9 +513,11 @@ impl Exchange {
         let status = response.status();
         let headers = header_pairs(&response);
         let mut body = begun.to_vec();
+        let is_readable = coding(&response).is_none();
         let due = Instant::now() + self.client.timeouts().idle;
         // A body that stalls, breaks or is too long is read as far as it came.
-        while body.len() < MAX_ERROR_BODY
+        while is_readable
+            && body.len() < MAX_ERROR_BODY
             && let Ok(Ok(Some(bytes))) = timeout_at(due, response.chunk()).await
         {
             body.extend_from_slice(&bytes);
@@ -510,6 +529,8 @@ impl Exchange {
                 .iter()
                 .find(|(name, _)| name == "location")
                 .and_then(|(_, value)| Url::parse(value).ok())
+                // A host is written in lower case, in which a secret is not known again.
+                .filter(|url| !self.entry.is_secret_in(url.as_str()))
                 .and_then(|url| Some(format!(" to {}://{}", url.scheme(), url.host_str()?)))
                 .unwrap_or_default();
             error.message = format!(
@@ -567,6 +588,27 @@ impl Exchange {
         ProviderError::new(ErrorKind::Network, message)
     }
 }
+
+/// Covers secrets in the words that the host puts beside the answer, as some put their request.
+fn cover(event: &mut StreamEvent, entry: &ProviderEntry) {
+    match event {
+        StreamEvent::Start { model, .. } => *model = entry.redact(mem::take(model)),
+        StreamEvent::Done { stop_raw, .. } | StreamEvent::Error { stop_raw, .. } => {
+            *stop_raw = stop_raw.take().map(|word| entry.redact(word));
+        }
+        _ => {}
+    }
+}
+
+/// How a body is compressed, if it is. No request asks for it.
+fn coding(response: &Response) -> Option<String> {
+    let coding = response.headers().get(CONTENT_ENCODING)?.to_str().unwrap_or("unknown").trim();
+    let is_plain = coding.is_empty() || coding.eq_ignore_ascii_case("identity");
+    (!is_plain).then(|| coding.chars().take(MAX_CODING).collect())
+}
+
+/// The longest known name of a compression has eight letters.
+const MAX_CODING: usize = 20;
 
 fn header_pairs(response: &Response) -> Vec<(String, String)> {
     let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();

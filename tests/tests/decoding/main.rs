@@ -443,6 +443,16 @@ fn chats() -> Vec<Chat> {
             "stop(stop) 5+4r+0w>5(0t)",
         ),
         chat(
+            "usage as Anthropic counts it",
+            &[
+                end("stop"),
+                raw(
+                    r#"{"choices":[],"usage":{"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":1000,"cache_creation_input_tokens":7}}"#,
+                ),
+            ],
+            "stop(stop) 10+1000r+7w>5(0t)",
+        ),
+        chat(
             "trailing usage, then null",
             &[
                 end("stop"),
@@ -800,6 +810,8 @@ fn json_lines_are_a_framing_too() {
     let options = options(Compat::default(), Framing::Ndjson);
     let lines = format!("{}\r\n\n{}", delta(r#""content":"a""#), end("stop"));
     check("lines", Api::OpenaiChat, &options, lines.as_bytes(), "text[a] stop(stop)");
+    let marked = format!("\u{feff}{lines}");
+    check("a mark", Api::OpenaiChat, &options, marked.as_bytes(), "text[a] stop(stop)");
 }
 
 /// The events are exactly these, in this order: SPEC M1.

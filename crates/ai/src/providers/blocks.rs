@@ -20,8 +20,8 @@ use crate::providers::json_extent::JsonExtent;
 /// no index beyond this either.
 const MAX_BLOCKS: usize = 10_000;
 
-/// The most bytes of tool arguments, signatures and opaque blocks that are held until their block is
-/// complete. More than any model can write in one answer.
+/// The most bytes that one message may have, prose included: whoever reads the stream keeps them all.
+/// More than any model can write in one answer.
 const MAX_HELD_BYTES: usize = 64 * 1024 * 1024;
 
 /// Names a block that was begun. Valid for the [`Blocks`] that gave it.
@@ -152,7 +152,7 @@ impl Blocks {
 
     /// Appends to a block of prose.
     pub(crate) fn grow_prose(&mut self, handle: Handle, delta: &str) {
-        if delta.is_empty() || self.has_ended() {
+        if delta.is_empty() || !self.hold(delta.len()) {
             return;
         }
         self.start();
@@ -234,11 +234,18 @@ impl Blocks {
 
     /// Tells a call what it did not know yet: an id before it shows, a name before it has one.
     pub(crate) fn identify_call(&mut self, handle: Handle, id: &str, name: &str) {
+        let Some(Block::Call(call)) = self.blocks.get(handle.0) else { return };
+        let takes_id = !call.opened && call.id.is_empty() && !id.is_empty();
+        let takes_name = call.name.is_empty() && !name.is_empty();
+        let taken = if takes_id { id.len() } else { 0 } + if takes_name { name.len() } else { 0 };
+        if taken == 0 || !self.hold(taken) {
+            return;
+        }
         let Some(Block::Call(call)) = self.blocks.get_mut(handle.0) else { return };
-        if !call.opened && call.id.is_empty() {
+        if takes_id {
             id.clone_into(&mut call.id);
         }
-        if call.name.is_empty() && !name.is_empty() {
+        if takes_name {
             name.clone_into(&mut call.name);
             self.open_call(handle);
         }
@@ -323,9 +330,7 @@ impl Blocks {
         if self.held > MAX_HELD_BYTES {
             self.fail(ProviderError::new(
                 ErrorKind::MalformedStream,
-                format!(
-                    "the message has more than {MAX_HELD_BYTES} bytes of tool calls and signatures"
-                ),
+                format!("the message has more than {MAX_HELD_BYTES} bytes"),
             ));
             return false;
         }
@@ -453,6 +458,47 @@ fn unique_id(
         let id = format!("{base}_{repeat}");
         if taken.insert(id.clone()) {
             return id;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SPEC M4
+    #[test]
+    fn a_message_without_end_is_bounded_whatever_it_is_made_of() {
+        const PIECES: usize = 80;
+        let piece = "x".repeat(1024 * 1024);
+        type Grow = fn(&mut Blocks, Handle, &str);
+        let ways: [(&str, Grow); 3] = [
+            ("prose", Blocks::grow_prose),
+            ("arguments", Blocks::grow_call),
+            ("late ids", |blocks, _, id| {
+                let call = blocks.begin_call("", "");
+                blocks.identify_call(call, id, "");
+            }),
+        ];
+        for (name, grow) in ways {
+            let mut blocks = Blocks::new("p".into(), Api::OpenaiChat, "m".into());
+            let handle = match name {
+                "prose" => blocks.begin_prose(Prose::Text),
+                _ => blocks.begin_call("c", "f"),
+            };
+            let mut pieces = 0;
+            let mut events = Vec::new();
+            while pieces < PIECES && !blocks.has_ended() {
+                grow(&mut blocks, handle, &piece);
+                pieces += 1;
+                events.clear();
+                blocks.drain_into(&mut events);
+            }
+            assert!(pieces <= MAX_HELD_BYTES / piece.len() + 1, "{name}: {pieces}");
+            let Some(StreamEvent::Error { error, .. }) = events.last() else {
+                panic!("{name}: {:?}", events.last());
+            };
+            assert_eq!(error.kind, ErrorKind::MalformedStream, "{name}");
         }
     }
 }

@@ -17,6 +17,8 @@ enum Act {
     Send(String),
     /// Says nothing until the other side is gone.
     Stall,
+    /// Sends a blank every few milliseconds until the other side is gone.
+    Trickle,
     /// Waits for the test's word.
     Gate(oneshot::Receiver<()>),
     /// Ends the connection in order.
@@ -50,6 +52,11 @@ async fn serve(scripts: Vec<Vec<Act>>) -> Server {
             for act in script {
                 match act {
                     Act::Send(text) => socket.write_all(text.as_bytes()).await.unwrap(),
+                    Act::Trickle => {
+                        while socket.write_all(b" ").await.is_ok() {
+                            tokio::time::sleep(SHORT / 10).await;
+                        }
+                    }
                     Act::Gate(open) => _ = open.await,
                     Act::Close => break,
                     Act::Reset => {
@@ -441,6 +448,32 @@ async fn refusals_are_typed_and_never_quote_the_key() {
             },
         ),
         (
+            answer("307 Temporary Redirect", &format!("location: https://{KEY}.test/\r\n"), ""),
+            ProviderError {
+                status: Some(307),
+                ..ProviderError::new(
+                    ErrorKind::NotFound,
+                    "the server redirects, which is not followed with a key; correct the \
+                     provider's base_url",
+                )
+            },
+        ),
+        (
+            answer("200 OK", "content-encoding: gzip\r\n", "\u{1f}\u{8b}"),
+            ProviderError::new(
+                ErrorKind::MalformedStream,
+                "the answer is compressed (gzip), which was not asked for; check for a proxy at \
+                 the provider's base_url",
+            ),
+        ),
+        (
+            answer("400 Bad", "content-encoding: br\r\n", "\u{1f}\u{8b}"),
+            ProviderError {
+                status: Some(400),
+                ..ProviderError::new(ErrorKind::InvalidRequest, "http status 400 without a message")
+            },
+        ),
+        (
             answer("200 OK", "content-type: text/html\r\n", "<html><title>Log in</title></html>"),
             ProviderError {
                 status: Some(200),
@@ -609,4 +642,27 @@ async fn a_provider_lists_its_models() {
         let error = list(server.port).await.unwrap_err();
         assert_eq!((error.kind, error.message.as_str()), (kind, message));
     }
+}
+
+/// SPEC M14
+#[tokio::test]
+async fn a_list_of_models_that_trickles_ends() {
+    let head = "HTTP/1.1 200 OK\r\ncontent-length: 99999\r\n\r\n{";
+    let server = serve(vec![vec![send(head), Act::Trickle]]).await;
+    let provider = HttpProvider::new(entry(server.port), HttpClient::new(short_idle()));
+    assert_eq!(provider.list_models().await.unwrap_err().kind, ErrorKind::Timeout);
+}
+
+/// SPEC M20
+#[tokio::test]
+async fn a_key_is_covered_wherever_the_host_quotes_it() {
+    let begun = format!(r#"{{"type":"message_start","message":{{"model":"{KEY}"}}}}"#);
+    let word = format!(r#"{{"type":"message_delta","delta":{{"stop_reason":"{KEY}"}}}}"#);
+    let body = sse(&begun) + &text("a") + &sse(&word) + &sse(r#"{"type":"message_stop"}"#);
+    let server = serve(vec![vec![answer("200 OK", "", &body), Act::Stall]]).await;
+    let message = ask(server.port, patient()).result().await;
+    assert_eq!((message.model.as_str(), message.text().as_str()), ("[key]", "a"));
+    assert_eq!(message.stop_raw.as_deref(), Some("[key]"));
+    let error = message.error.unwrap();
+    assert!(!error.message.contains(KEY), "{error:?}");
 }

@@ -250,17 +250,6 @@ impl Shorten<'_> {
     }
 }
 
-/// Whether text can be the name of an environment variable. Names are mostly upper case; long ones that
-/// mix small letters with digits are keys.
-fn is_variable(text: &str) -> bool {
-    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    let has_lower_case = text.bytes().any(|byte| byte.is_ascii_lowercase());
-    text.trim().is_empty()
-        || (text.bytes().all(is_name)
-            && !text.starts_with(|first: char| first.is_ascii_digit())
-            && !(has_lower_case && looks_like_a_key(text)))
-}
-
 impl ProviderConfig {
     fn under(mut self, over: Self) -> Self {
         // One place for the key at a time: a stronger source replaces whichever the weaker names.
@@ -297,7 +286,7 @@ impl ProviderConfig {
             ));
         }
         // Without its value: what is written there by mistake is the key.
-        if self.key_env.as_ref().is_some_and(|value| !is_variable(value)) {
+        if self.key_env.as_ref().is_some_and(|value| !is_variable_name(value)) {
             return Err(format!(
                 "providers.{name}.key_env must be the name of a variable that holds the key; a key \
                  itself is stored by `coding-agent login {name}`"
@@ -326,6 +315,15 @@ impl ProviderConfig {
             ..self.clone()
         }
     }
+}
+
+/// Whether this names a variable, and is not a key in the place of a name.
+fn is_variable_name(name: &str) -> bool {
+    let is_word = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let is_lower = name.bytes().any(|byte| byte.is_ascii_lowercase());
+    // Variables are mostly in upper case.
+    let is_key = looks_like_a_key(name) && is_lower;
+    is_word && !is_key && !name.starts_with(|char: char| char.is_ascii_digit())
 }
 
 impl fmt::Debug for ProviderConfig {

@@ -436,6 +436,21 @@ mod tests {
 
     /// SPEC M20
     #[test]
+    fn a_key_in_the_place_of_a_variables_name_is_refused_and_not_shown() {
+        for key in ["sk-abcdef0123456789abcd", "gsk_aB3dEf6hIj9kLmNoPq", "0a1b2c3d4e5f60718293"] {
+            let layer = format!("[providers.mine]\nkey_env = '{key}'");
+            let error = check(&toml::from_str(&layer).unwrap(), "here").unwrap_err().to_string();
+            assert!(error.contains("providers.mine.key_env"), "{error}");
+            assert!(!error.contains(key), "{error}");
+        }
+        for name in ["MINE_API_KEY", "my_team_2_openai_key", "K", "_x", "AZURE_KEY_FOR_GPT5_2"] {
+            let layer = format!("[providers.mine]\nkey_env = '{name}'");
+            check(&toml::from_str(&layer).unwrap(), "here").unwrap();
+        }
+    }
+
+    /// SPEC M20
+    #[test]
     fn what_may_be_a_secret_is_named_and_not_shown() {
         let layer: ConfigLayer = toml::from_str(
             "[providers.mine]\nbase_url = 'http://ada:hunter2@h/?k=hunter2'\n\

@@ -195,7 +195,9 @@ impl Decoder {
         }
         self.end_prose(blocks);
         self.end_call(blocks);
-        blocks.opaque(Value::Object(part));
+        if blocks.hold(size_of(&part)) {
+            blocks.opaque(Value::Object(part));
+        }
     }
 
     fn prose(&mut self, prose: Prose, text: &str, signature: &str, blocks: &mut Blocks) {

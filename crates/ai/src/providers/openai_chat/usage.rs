@@ -73,6 +73,11 @@ impl Usage {
             .or(self.reasoning_tokens)
             .or_zero();
         let prompt = prompt.or_zero();
+        // Under Anthropic's names the input has none of the cached tokens in it.
+        let is_disjoint = self.prompt_tokens.0.is_none()
+            && (self.cache_read_input_tokens.0.is_some()
+                || self.cache_creation_input_tokens.0.is_some());
+        let cached = if is_disjoint { 0 } else { cache_read.saturating_add(cache_write) };
         let completion = match (completion.0, self.total_tokens.0) {
             (Some(completion), _) => completion,
             (None, Some(total)) => total.saturating_sub(prompt),
@@ -85,7 +90,7 @@ impl Usage {
         };
         Some(Tokens {
             // Some hosts report more cached tokens than prompt tokens; the rest is then nothing.
-            input: prompt.saturating_sub(cache_read).saturating_sub(cache_write),
+            input: prompt.saturating_sub(cached),
             output,
             cache_read,
             cache_write,
