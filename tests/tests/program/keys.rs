@@ -475,21 +475,27 @@ async fn a_key_command_that_fails_is_said() {
     }
 }
 
-/// A key command that hangs ends with the run that waits for it, with all that it started.
+/// A key command that hangs ends with whatever waits for it, with all that it started.
 #[tokio::test]
-async fn an_interrupted_run_leaves_no_key_command() {
-    let bench = Bench::new();
-    let up = bench.root().join("up");
-    let mkfifo = std::process::Command::new("mkfifo").arg(&up).status().unwrap();
-    assert!(mkfifo.success());
-    bench.configure(&format!(
-        "[providers.mine]\napi = 'openai-chat'\nbase_url = 'http://127.0.0.1:1'\n\
-         key_command = 'sleep 60 & echo >{}; sleep 60'\n",
-        up.display()
-    ));
-    let running = bench.program(["-p", "hello", "--model", "mine/m"]).start();
-    let waited = tokio::task::spawn_blocking(move || fs::read(up).unwrap());
-    assert_eq!(waited.await.unwrap(), b"\n");
-    running.signal(Signal::INT);
-    assert_eq!(running.end().await.code, 130);
+async fn an_interrupted_program_leaves_no_key_command() {
+    for arguments in [
+        &["-p", "hello", "--model", "mine/m"][..],
+        &["models", "--refresh"],
+        &["models", "mine", "--refresh"],
+    ] {
+        let bench = Bench::new();
+        let up = bench.root().join("up");
+        let mkfifo = std::process::Command::new("mkfifo").arg(&up).status().unwrap();
+        assert!(mkfifo.success());
+        bench.configure(&format!(
+            "[providers.mine]\napi = 'openai-chat'\nbase_url = 'http://127.0.0.1:1'\n\
+             key_command = 'sleep 60 & echo >{}; sleep 60'\n",
+            up.display()
+        ));
+        let running = bench.program(arguments.iter().copied()).start();
+        let waited = tokio::task::spawn_blocking(move || fs::read(up).unwrap());
+        assert_eq!(waited.await.unwrap(), b"\n");
+        running.signal(Signal::INT);
+        assert_eq!(running.end().await.code, 130, "{arguments:?}");
+    }
 }

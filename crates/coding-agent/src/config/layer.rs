@@ -321,8 +321,8 @@ impl ProviderConfig {
 fn is_variable_name(name: &str) -> bool {
     let is_word = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     let is_lower = name.bytes().any(|byte| byte.is_ascii_lowercase());
-    // Variables are mostly in upper case.
-    let is_key = looks_like_a_key(name) && is_lower;
+    // Names are made of words, and mostly in upper case.
+    let is_key = is_lower && name.split('_').any(looks_like_a_key);
     is_word && !is_key && !name.starts_with(|char: char| char.is_ascii_digit())
 }
 

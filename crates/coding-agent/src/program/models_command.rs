@@ -15,6 +15,7 @@ use crate::program::failure::Failure;
 use crate::program::output::Output;
 use crate::program::render::printable;
 use crate::program::session::Session;
+use crate::program::signals::Signals;
 
 /// The models that are played by the program itself.
 const SCRIPTED_MODELS: [&str; 3] = ["hello", "fix-loop", "./FILE"];
@@ -50,6 +51,8 @@ pub(crate) async fn run(
                 .hint("`coding-agent models` lists those that are known"));
         }
     }
+    // A key command that is asked is not left running by whoever loses patience.
+    let mut signals = models.refresh.then(Signals::listen).transpose()?;
     let mut failed = false;
     let mut listed = Vec::new();
     for name in names {
@@ -64,10 +67,14 @@ pub(crate) async fn run(
             continue;
         }
         let found = session.provider(&name);
-        if let (true, Ok(found)) = (models.refresh, &found)
+        if let (Some(signals), Ok(found)) = (&mut signals, &found)
             && (models.provider.is_some() || found.key != KeyOrigin::NotNeeded)
         {
-            match refresh(&session, found).await {
+            let refreshed = tokio::select! {
+                refreshed = refresh(&session, found) => refreshed,
+                (_, exit) = signals.next() => return Ok(exit),
+            };
+            match refreshed {
                 Ok(count) => eprintln!("note: {name} lists {count} models"),
                 Err(failure) => {
                     eprintln!("error: {name}: {}", printable(&failure));
