@@ -191,6 +191,11 @@ impl StreamDecoder {
         payloads.blocks.drain_into(out);
     }
 
+    /// Whether the answer itself is complete, and what is still awaited is at most its usage.
+    pub fn has_answer(&self) -> bool {
+        self.payloads.has_answer()
+    }
+
     /// Whether the end event was handed out.
     pub fn is_finished(&self) -> bool {
         self.payloads.blocks.has_ended()
@@ -198,6 +203,17 @@ impl StreamDecoder {
 }
 
 impl Payloads {
+    fn has_answer(&self) -> bool {
+        match &self.api {
+            ApiDecoder::OpenaiChat(decoder) => decoder.has_finished(),
+            // The first two have an end mark, which ends the stream; some models of the third send a
+            // reason with every chunk.
+            ApiDecoder::AnthropicMessages(_)
+            | ApiDecoder::OpenaiResponses(_)
+            | ApiDecoder::GoogleGenerate(_) => false,
+        }
+    }
+
     fn item(&mut self, item: SseItem<'_>) {
         match item {
             SseItem::Event { name, data, terminated } => {

@@ -79,6 +79,9 @@ const MAX_MODEL_LIST: usize = 8 * 1024 * 1024;
 /// the next turn, which saves a TLS handshake; longer than one would be no gain.
 const DRAIN_GRACE: Duration = Duration::from_millis(25);
 
+/// How long a complete answer waits for its usage, which some hosts send behind it and some never.
+const LATE_USAGE: Duration = Duration::from_secs(5);
+
 /// How long an unused connection is kept. Shorter than what servers and NATs commonly allow, so
 /// that we are the side that closes.
 const POOL_IDLE: Duration = Duration::from_secs(50);
@@ -406,7 +409,7 @@ impl Exchange {
         if let Some(pause) = self.pause.take() {
             sleep(pause).await;
         }
-        let idle = self.client.timeouts().idle;
+        let idle = patience(&decoder, self.client.timeouts().idle);
         let asked = Instant::now();
         let due = first_byte.unwrap_or(asked + idle);
         match alarm.wait_for(due, response.chunk()).await {
@@ -638,6 +641,12 @@ impl Body {
             Some(_) | None => Self::Stream,
         }
     }
+}
+
+/// How long the next piece may take. Hosts that end with a mark or by closing do so at once; to those that
+/// do neither a complete answer is not lost.
+fn patience(decoder: &StreamDecoder, idle: Duration) -> Duration {
+    if decoder.has_answer() { idle.min(LATE_USAGE) } else { idle }
 }
 
 /// An address of the entry's, checked.

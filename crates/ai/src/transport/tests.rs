@@ -666,3 +666,21 @@ async fn a_key_is_covered_wherever_the_host_quotes_it() {
     let error = message.error.unwrap();
     assert!(!error.message.contains(KEY), "{error:?}");
 }
+
+/// SPEC M5, M14: a host that neither ends its answer nor closes the connection does not hold it back for
+/// long.
+#[test]
+fn a_complete_answer_does_not_wait_long_for_its_end() {
+    let idle = Duration::from_secs(60);
+    let chunk = r#"{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":FINISH}]}"#;
+    for (finish, expected) in [("null", idle), ("\"stop\"", LATE_USAGE)] {
+        let mut decoder = StreamDecoder::new(Api::OpenaiChat, DecodeOptions::default());
+        let mut events = Vec::new();
+        decoder.push(sse(&chunk.replace("FINISH", finish)).as_bytes(), &mut events);
+        assert_eq!(patience(&decoder, idle), expected, "{finish}");
+        assert_eq!(patience(&decoder, SHORT), SHORT);
+        decoder.finish(&mut events);
+        let is_done = matches!(events.last(), Some(StreamEvent::Done { .. }));
+        assert_eq!(is_done, finish != "null", "{finish}");
+    }
+}

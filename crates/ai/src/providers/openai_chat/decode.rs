@@ -112,7 +112,8 @@ impl Decoder {
         }
     }
 
-    fn has_finished(&self) -> bool {
+    /// Whether every choice has its reason to have ended; usage may still come, or an end mark.
+    pub(crate) fn has_finished(&self) -> bool {
         self.choices.contains_key(&0) && self.choices.values().all(|finished| *finished)
     }
 
