@@ -187,6 +187,7 @@ impl ProviderEntry {
     }
 
     /// Whether `text` holds one of the entry's secrets, in whatever case.
+    #[cfg(feature = "http")]
     pub(crate) fn is_secret_in(&self, text: &str) -> bool {
         let text = text.to_ascii_lowercase();
         self.secrets().into_iter().any(|secret| {
