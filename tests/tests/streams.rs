@@ -9,11 +9,9 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ai::{
-    Api, Assembler, AssistantMessage, Compat, ContentBlock, DecodeOptions, Framing, MessageId,
-    StopReason, StreamDecoder, StreamEvent, Timestamp, Usage,
-};
+use ai::{Api, AssistantMessage, Compat, ContentBlock, DecodeOptions, Framing, StopReason, Usage};
 use serde_json::Value;
+use tests::decoded::{events as decode, message};
 use tests::recordings::Recording;
 use tests::{grammar, recordings};
 
@@ -169,28 +167,6 @@ fn other_forms(body: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
         forms.push(("no blank lines", text.replace("\n\n", "\n")));
     }
     forms.into_iter().map(|(form, text)| (form, text.into_bytes())).collect()
-}
-
-fn decode<'a>(
-    api: Api,
-    options: &DecodeOptions,
-    pieces: impl IntoIterator<Item = &'a [u8]>,
-) -> Vec<StreamEvent> {
-    let mut decoder = StreamDecoder::new(api, options.clone());
-    let mut events = Vec::new();
-    for piece in pieces {
-        decoder.push(piece, &mut events);
-    }
-    decoder.finish(&mut events);
-    events
-}
-
-fn message(events: &[StreamEvent]) -> AssistantMessage {
-    let mut assembler = Assembler::new(MessageId::from("m"), Timestamp(0));
-    for event in events {
-        assembler.push(event);
-    }
-    assembler.finish()
 }
 
 /// What is compared, in words that show where two results part.

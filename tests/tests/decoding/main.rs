@@ -7,6 +7,7 @@ use ai::{
     Api, Assembler, AssistantMessage, Compat, ContentBlock, DecodeOptions, Framing, MessageId,
     StreamDecoder, StreamEvent, Timestamp, ToolCall,
 };
+use tests::decoded::{events as decode, message};
 use tests::grammar;
 
 mod generates;
@@ -21,28 +22,6 @@ use self::messages::messages;
 
 fn options(compat: Compat, framing: Framing) -> DecodeOptions {
     DecodeOptions { provider: "p".to_owned(), model: "asked".to_owned(), compat, framing }
-}
-
-fn decode<'a>(
-    api: Api,
-    options: &DecodeOptions,
-    pieces: impl IntoIterator<Item = &'a [u8]>,
-) -> Vec<StreamEvent> {
-    let mut decoder = StreamDecoder::new(api, options.clone());
-    let mut events = Vec::new();
-    for piece in pieces {
-        decoder.push(piece, &mut events);
-    }
-    decoder.finish(&mut events);
-    events
-}
-
-fn message(events: &[StreamEvent]) -> AssistantMessage {
-    let mut assembler = Assembler::new(MessageId::from("m"), Timestamp(0));
-    for event in events {
-        assembler.push(event);
-    }
-    assembler.finish()
 }
 
 /// A message on one line.

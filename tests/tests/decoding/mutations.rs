@@ -15,8 +15,9 @@ use std::time::Duration;
 
 use ai::{
     Api, Assembler, AssistantMessage, ContentBlock, DecodeOptions, ErrorKind, MessageId,
-    ProviderError, StreamDecoder, StreamEvent, Timestamp,
+    ProviderError, StreamEvent, Timestamp,
 };
+use tests::decoded::{events as decode, message as assembled};
 use tests::grammar;
 
 use self::heap::Heap;
@@ -220,28 +221,6 @@ fn check(api: Api, options: &DecodeOptions, body: &[u8], cuts: u64) -> Result<Se
         let words = words.or_else(|| panic.downcast_ref::<&str>().map(|words| (*words).to_owned()));
         Err(format!("a panic: {}", words.unwrap_or_default()))
     })
-}
-
-fn decode<'a>(
-    api: Api,
-    options: &DecodeOptions,
-    pieces: impl IntoIterator<Item = &'a [u8]>,
-) -> Vec<StreamEvent> {
-    let mut decoder = StreamDecoder::new(api, options.clone());
-    let mut events = Vec::new();
-    for piece in pieces {
-        decoder.push(piece, &mut events);
-    }
-    decoder.finish(&mut events);
-    events
-}
-
-fn assembled(events: &[StreamEvent]) -> AssistantMessage {
-    let mut assembler = Assembler::new(MessageId::from("m"), Timestamp(0));
-    for event in events {
-        assembler.push(event);
-    }
-    assembler.finish()
 }
 
 /// The message that these events tell of, put together without the assembler.
