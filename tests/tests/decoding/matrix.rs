@@ -308,7 +308,7 @@ fn any_history_is_accepted_by_any_provider() {
     let targets = runtime.block_on(Targets::start());
     let makers = makers();
     let config = Config {
-        cases: 256,
+        cases: 2048,
         failure_persistence: None,
         max_shrink_time: u32::try_from(Duration::from_secs(10).as_millis()).expect("short"),
         ..Config::default()

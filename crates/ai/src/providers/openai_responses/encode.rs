@@ -283,8 +283,10 @@ impl<'a> Conversation<'a> {
         self.ids.begin_message();
         // Adjacent texts are parts of one message, but never of the message before this one.
         let mut is_text_last = false;
-        // What the provider's own tools left behind is refused without the reasoning before it.
-        let mut lacks_reasoning = false;
+        // What the provider's own tools left behind is refused without the reasoning before it,
+        // and nothing says whether it was made after some: where there is any, it goes back only
+        // behind reasoning that does.
+        let mut lacks_reasoning = message.content.iter().any(is_reasoning);
         for block in &message.content {
             match block {
                 ContentBlock::Text { text } if !is_sendable(text) => {}
@@ -298,7 +300,6 @@ impl<'a> Conversation<'a> {
                             .push(Item::Message { role: Role::Assistant, content: vec![part] }),
                     }
                     is_text_last = true;
-                    lacks_reasoning = false;
                 }
                 // What it was kept in follows, if it can be replayed.
                 ContentBlock::Thinking { .. } => lacks_reasoning = true,
@@ -306,7 +307,6 @@ impl<'a> Conversation<'a> {
                     let call = self.wire_call(call);
                     self.items.push(call);
                     is_text_last = false;
-                    lacks_reasoning = false;
                 }
                 ContentBlock::Opaque { api, data }
                     if maker == Maker::SameModel && api == self.entry.api.as_str() =>
@@ -338,6 +338,14 @@ impl<'a> Conversation<'a> {
             // call's error result says what they were.
             arguments: json_text(&call.arguments),
         }
+    }
+}
+
+fn is_reasoning(block: &ContentBlock) -> bool {
+    match block {
+        ContentBlock::Thinking { .. } => true,
+        ContentBlock::Opaque { data, .. } => data["type"] == "reasoning",
+        ContentBlock::Text { .. } | ContentBlock::Image { .. } | ContentBlock::ToolCall(_) => false,
     }
 }
 

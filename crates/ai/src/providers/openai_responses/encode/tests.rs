@@ -206,3 +206,30 @@ fn encrypted_reasoning_goes_back_to_its_model_alone() {
         check(&entry(), messages, expected);
     }
 }
+
+/// What the provider's own tools left behind never goes back without the reasoning that it came
+/// with, wherever another program put that.
+///
+/// SPEC M15
+#[test]
+fn a_search_made_after_reasoning_goes_back_behind_it_alone() {
+    let reasoning = || opaque(json!({"type": "reasoning", "encrypted_content": "C"}));
+    let search = || opaque(json!({"type": "web_search_call", "id": "ws_1"}));
+    let text = || ContentBlock::text("found");
+    let (reasons, searches, says) = (
+        json!({"type": "reasoning", "summary": [], "encrypted_content": "C"}),
+        json!({"type": "web_search_call", "id": "ws_1"}),
+        answered(&["found"]),
+    );
+    for (content, expected) in [
+        (vec![search(), text()], json!([searches, says])),
+        (vec![text(), search()], json!([says, searches])),
+        (vec![thinking("t"), reasoning(), search(), text()], json!([reasons, searches, says])),
+        (vec![reasoning(), text(), search()], json!([reasons, says, searches])),
+        (vec![text(), search(), reasoning(), thinking("t")], json!([says])),
+        (vec![search(), reasoning(), text()], json!([reasons, says])),
+        (vec![thinking("t"), text(), search()], json!([says])),
+    ] {
+        check(&entry(), vec![answer(content).into()], expected);
+    }
+}
